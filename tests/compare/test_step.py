@@ -52,12 +52,6 @@ def test_a_cell_that_nobody_ran_is_newly_unknown_and_nothing_else() -> None:
     assert only(found).sure == "measured"
 
 
-def test_what_does_not_apply_after_is_no_loss() -> None:
-    """A calibrated recipe means nothing to ONNX Runtime."""
-    missing = factory.outcome("int8-entropy", "rtx17", missing_api="BuilderFlag.INT8", layers=())
-    assert not [row for row in judged(missing, pair=("rtx17", "ort131")).rows if "int8" in row.variant]
-
-
 def test_fixed_names_the_cause_that_is_gone() -> None:
     """The cause is that of the failure, which was before."""
     row = only(judged(factory.build_failure("qdq", "rtx16"), factory.outcome("qdq", "rtx17")), "qdq")
@@ -132,11 +126,6 @@ def test_a_node_that_nobody_wished_for_is_told_and_fails_nothing(
     row = only(found, "int8-entropy")
     assert (row.kind, row.measured, found.breaks) == (kind, True, False)
     assert row.text.endswith(f": {factory.CONV} {moved}")
-
-
-@pytest.mark.parametrize(("before", "after"), [("fp32", "fp16"), ("int8", "fp8"), ("int8", "unknown")])
-def test_one_float_for_another_or_what_is_not_told_is_no_such_row(before: str, after: str) -> None:
-    assert judged(unasked("rtx16", before), unasked("rtx17", after)).rows == ()
 
 
 def test_the_baseline_gives_up_no_type() -> None:

@@ -29,30 +29,15 @@ def layer(precision: str, *nodes: str) -> Layer:
     return Layer("l", "convolution", precision, onnx_nodes=nodes)
 
 
-def test_chip_counts_what_kept_its_precision() -> None:
-    """A number in the cell is a number of nodes, and what is not known is not counted as kept."""
-    layers = (factory.conv_layer(),)
-    both = {"a": INT8, "b": INT8}
-    assert chip(both, {"a": INT8, "b": Precision.FP32}, (), layers) == "INT8 1/2"
-    assert chip(both, {"a": INT8}, ("b",), layers) == "INT8 1/2?"
-    assert chip(both, {}, ("a", "b"), layers) == "INT8 ?"
-    assert chip(both, both, (), ()) == ""
-
-
-def test_chip_takes_tf32_for_fp32() -> None:
-    """TF32 is how a GPU multiplies FP32 unless it is told not to."""
-    assert chip({"a": Precision.FP32}, {"a": Precision.TF32}, (), (factory.conv_layer(),)) == "FP32 1/1"
-
-
-def test_chip_without_wanted_nodes_names_the_precisions_of_the_layers() -> None:
-    """A calibrated engine that stayed in FP32 shows it."""
-    layers = (factory.conv_layer("int8"), factory.activation_layer())
-    assert chip({}, {}, (), layers) == "FP32+INT8"
-
-
 @pytest.mark.parametrize(
     ("wanted", "actual", "untold", "said"),
     [
+        ({"a": INT8, "b": INT8}, {"a": INT8, "b": FP32}, (), "INT8 1/2"),
+        # What is not known is not counted as kept.
+        ({"a": INT8, "b": INT8}, {"a": INT8}, ("b",), "INT8 1/2?"),
+        ({"a": INT8, "b": INT8}, {}, ("a", "b"), "INT8 ?"),
+        # TF32 is how a GPU multiplies FP32 unless it is told not to.
+        ({"a": FP32}, {"a": Precision.TF32}, (), "FP32 1/1"),
         ({"a": INT8, "b": FP16}, {"a": INT8, "b": FP32}, (), "kept 1/2"),
         ({"a": INT8, "b": FP16}, {}, ("a", "b"), "kept ?"),
         # A node of which neither is known vanished rightly: it was folded into a constant.
@@ -68,6 +53,7 @@ def test_the_chip_of_a_cell(
     kinds = ("int4_weights", "fp16", "fp16", "unknown", "int32", "int64", "bool")
     layers = [layer(kind) for kind in kinds]
     assert chip(wanted, actual, untold, layers) == said
+    assert chip(wanted, actual, untold, ()) == ""
 
 
 def test_nodes_wanted_in_none_are_told_in_narrow_types_and_floats() -> None:

@@ -54,20 +54,33 @@ def test_a_convolution_of_8_x_is_judged_by_its_data_and_declared_weights() -> No
     assert layer.onnx_nodes == ("conv", "sigmoid", "mul")
 
 
-def test_int8_data_without_int8_weights_is_no_int8_convolution() -> None:
-    half = [tensor("x", "Row major linear FP16 format", 1, 32, 8, 8)]
-    (layer,) = inspect(convolution(Inputs=half)).layers
-    assert layer.precision == "int8_weights"
-    (layer,) = inspect(convolution(Weights={"Type": "Float", "Count": 9216})).layers
-    assert layer.precision == "fp32"
+FLOATS = {"Type": "Float", "Count": 9216}
+HIDDEN = [tensor("x", "N/A due to dynamic shapes")]
 
 
-def test_a_dynamic_shape_that_hides_the_type_leaves_it_to_the_weights() -> None:
-    hidden = [tensor("x", "N/A due to dynamic shapes")]
-    (layer,) = inspect(convolution(Inputs=hidden)).layers
-    assert layer.precision == "int8"
-    (layer,) = inspect(convolution(Inputs=hidden, Weights=None)).layers
-    assert layer.precision == "unknown"
+@pytest.mark.parametrize(
+    ("changes", "precision"),
+    [
+        ({"Inputs": [tensor("x", "Row major linear FP16 format", 1, 32, 8, 8)]}, "int8_weights"),
+        ({"Weights": FLOATS}, "fp32"),
+        # A dynamic shape that hides the type leaves it to the weights.
+        ({"Inputs": HIDDEN}, "int8"),
+        ({"Inputs": HIDDEN, "Weights": None}, "unknown"),
+        (
+            {
+                "Inputs": [tensor("x", "Row major linear FP32", 1, 32, 8, 8)],
+                "Weights": FLOATS,
+                "TacticName": "fprop_tf32f32_tf32f32_f32",
+            },
+            "tf32",
+        ),
+    ],
+)
+def test_data_weights_and_tactic_say_what_a_convolution_multiplies(
+    changes: dict[str, Any], precision: str
+) -> None:
+    (layer,) = inspect(convolution(**changes)).layers
+    assert layer.precision == precision
 
 
 def test_metadata_names_the_nodes_where_there_is_some() -> None:
@@ -88,15 +101,6 @@ def test_the_schema_of_11_keeps_type_and_format_apart() -> None:
     (layer,) = inspect(entry, **{"I/O Tensors": []}).layers
     assert layer.inputs == (TensorUse("x", "bf16", (1, 4), "(Linear) Row major linear"),)
     assert layer.precision == "bf16"
-
-
-def test_a_tf32_tactic_is_told_from_fp32() -> None:
-    single = [tensor("x", "Row major linear FP32", 1, 32, 8, 8)]
-    floats = {"Type": "Float", "Count": 9216}
-    (layer,) = inspect(
-        convolution(Inputs=single, Weights=floats, TacticName="fprop_tf32f32_tf32f32_f32")
-    ).layers
-    assert layer.precision == "tf32"
 
 
 def test_a_compiled_region_of_8_x_tells_nothing_of_its_inside() -> None:
