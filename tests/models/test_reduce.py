@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.unit
 FLOAT = TensorProto.FLOAT
 
 
-def value(name: str, shape: list[int], kind: int = FLOAT) -> onnx.ValueInfoProto:
+def value(name: str, shape: Sequence[int | str], kind: int = FLOAT) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, shape)
 
 
@@ -31,11 +31,12 @@ def model(
     nodes: list[onnx.NodeProto],
     inputs: list[onnx.ValueInfoProto],
     outputs: list[onnx.ValueInfoProto],
+    opset: int = 17,
     **constants: np.ndarray,
 ) -> onnx.ModelProto:
     given = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "g", inputs, outputs, given)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     onnx.checker.check_model(made, full_check=True)
     return made
 

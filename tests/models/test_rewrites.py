@@ -33,6 +33,8 @@ from harness.models.rewrites.quantised import (
 )
 from harness.run.numbers import Array, compare, make_inputs, reference
 from tests.models.embedded import classifier, network
+from tests.models.test_reduce import model as onnx_model
+from tests.models.test_reduce import value
 
 pytestmark = pytest.mark.unit
 
@@ -224,27 +226,15 @@ def test_stored_weights_are_rounded_anew_around_zero() -> None:
     """By channel, each to its own largest value; a channel of nothing but its zero point keeps a scale."""
     stored = np.array([[10, 250], [130, 7], [200, 7], [90, 7]], np.uint8)
     zeros, scales = np.array([100, 7], np.uint8), np.array([0.01, 0.02], np.float32)
-    held = [
-        ("q", stored),
-        ("s", scales),
-        ("z", zeros),
-        ("one", stored[:, :1]),
-        ("s1", scales[0]),
-        ("z1", zeros[0]),
-    ]
     nodes = [
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], name="/w", axis=1),
         helper.make_node("DequantizeLinear", ["one", "s1", "z1"], ["v"], name="/v"),
         helper.make_node("MatMul", ["x", "w"], ["y"], name="/mm"),
         helper.make_node("MatMul", ["x", "v"], ["u"], name="/mv"),
     ]
-    float32 = TensorProto.FLOAT
-    ends = [helper.make_tensor_value_info(name, float32, [2, size]) for name, size in (("y", 2), ("u", 1))]
-    start = [helper.make_tensor_value_info("x", float32, [2, 4])]
-    graph = helper.make_graph(
-        nodes, "stored", start, ends, [numpy_helper.from_array(array, name) for name, array in held]
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    one: dict[str, Any] = {"one": stored[:, :1], "s1": scales[:1].reshape(()), "z1": zeros[:1].reshape(())}
+    ends = [value("y", [2, 2]), value("u", [2, 1])]
+    model = onnx_model(nodes, [value("x", [2, 4])], ends, 13, q=stored, s=scales, z=zeros, **one)
     moved = zero_points(model, ())
     assert moved is not None
     assert scales_of(moved) == {
@@ -383,18 +373,9 @@ def integers(op: str, *, per_channel: bool = False, twice: bool = False) -> onnx
         helper.make_node("Mul", ["wide", "scales"], ["y"]),
     ]
     nodes += [helper.make_node("Cast", ["x8"], ["z"], to=TensorProto.FLOAT)] if twice else []
-    constants: dict[str, Array] = {"w": weight, "w_zero": zero, "w_scale": np.array(0.004, np.float32)}
-    graph = helper.make_graph(
-        nodes,
-        "integers",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shapes[0])],
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-            for name, shape in (("y", made), ("z", shapes[0]))[: 1 + twice]
-        ],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    ends = [value("y", made), value("z", shapes[0])][: 1 + twice]
+    scale = np.array(0.004, np.float32)
+    return onnx_model(nodes, [value("x", shapes[0])], ends, w=weight, w_zero=zero, w_scale=scale)
 
 
 @pytest.mark.parametrize(
@@ -448,23 +429,19 @@ def test_the_weights_of_a_quantised_lstm_are_turned_and_dequantised() -> None:
 
 def table() -> onnx.ModelProto:
     """Return rows of an 8-bit table, turned, and then dequantised."""
-    constants: dict[str, Array] = {
-        "table": np.arange(32, dtype=np.uint8).reshape(8, 4),
-        "scale": np.array(0.5, np.float32),
-        "zero": np.array(10, np.uint8),
-    }
-    graph = helper.make_graph(
-        [
-            helper.make_node("Gather", ["table", "x"], ["rows"]),
-            helper.make_node("Transpose", ["rows"], ["turned"], perm=[1, 0]),
-            helper.make_node("DequantizeLinear", ["turned", "scale", "zero"], ["y"]),
-        ],
-        "table",
-        [helper.make_tensor_value_info("x", TensorProto.INT64, [3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    nodes = [
+        helper.make_node("Gather", ["table", "x"], ["rows"]),
+        helper.make_node("Transpose", ["rows"], ["turned"], perm=[1, 0]),
+        helper.make_node("DequantizeLinear", ["turned", "scale", "zero"], ["y"]),
+    ]
+    return onnx_model(
+        nodes,
+        [value("x", [3], TensorProto.INT64)],
+        [value("y", [4, 3])],
+        table=np.arange(32, dtype=np.uint8).reshape(8, 4),
+        scale=np.array(0.5, np.float32),
+        zero=np.array(10, np.uint8),
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def test_an_8_bit_table_becomes_one_of_floats() -> None:
@@ -477,18 +454,12 @@ def test_an_8_bit_table_becomes_one_of_floats() -> None:
 def widened(scale: Array, *, opset: int = 17) -> onnx.ModelProto:
     """Return a product with INT8 weights that a Cast and a Mul widen."""
     stored = np.random.default_rng(5).integers(-127, 127, (6, 4)).astype(np.int8)
-    graph = helper.make_graph(
-        [
-            helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT),
-            helper.make_node("Mul", ["wide", "scale"], ["weights"]),
-            helper.make_node("MatMul", ["x", "weights"], ["y"]),
-        ],
-        "widened",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 6])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4])],
-        [numpy_helper.from_array(stored, "w"), numpy_helper.from_array(scale, "scale")],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    nodes = [
+        helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["wide", "scale"], ["weights"]),
+        helper.make_node("MatMul", ["x", "weights"], ["y"]),
+    ]
+    return onnx_model(nodes, [value("x", [3, 6])], [value("y", [3, 4])], opset, w=stored, scale=scale)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4), (6, 1)])
@@ -527,19 +498,13 @@ def branching(length: int | str) -> onnx.ModelProto:
         "then_branch": branch(first, [two]),
         "else_branch": branch([helper.make_node("Abs", ["x"], ["last"])]),
     }
-    constants: dict[str, Array] = {"eight": np.array([8]), "yes": np.array(True)}
-    graph = helper.make_graph(
-        [
-            helper.make_node("Shape", ["x"], ["shape"]),
-            helper.make_node("Equal", ["shape", "eight"], ["asked"]),
-            helper.make_node("If", ["asked"], ["y"], **graphs),
-        ],
-        "branching",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [length])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [length])],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Equal", ["shape", "eight"], ["asked"]),
+        helper.make_node("If", ["asked"], ["y"], **graphs),
+    ]
+    ends = [value("x", [length])], [value("y", [length])]
+    return onnx_model(nodes, *ends, eight=np.array([8]), yes=np.array(True))
 
 
 @pytest.mark.parametrize(
