@@ -316,12 +316,6 @@ def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
     return RowSteps(known, tuple(found), tuple(ends for ends, pair in pairs.items() if pair.open))
 
 
-def pair_of(variant: VariantView, old: Known, new: Known) -> Pair:
-    """Return both sides of one variant of one report, on one GPU where GPUs took part."""
-    claims = claim_of(variant, old), claim_of(variant, new)
-    return like_with_like(Pair(variant.wanted, old, new, claims))
-
-
 def claim_of(variant: VariantView, cell: Known) -> Expectation | None:
     """Return the claim that a cell stands on, None where it stands on a record or on nothing."""
     return None if cell.claim is None else variant.claims[cell.claim]

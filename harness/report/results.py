@@ -77,15 +77,16 @@ def recorded(
     matrix: Matrix, cases: Sequence[Case], store: Store, commands: Commands | None = None
 ) -> Recorded:
     """Return the records of a store beside today's matrix and cases."""
-    found = _recorded(matrix, cases, tuple(store.outcomes()), commands)
+    found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
     known = {cell.id for cell in found.cells}
     further = tuple(entry for entry in further_beside(store.path) if entry["cell"] in known)
     return replace(found, further=further)
 
 
-def _recorded(
-    matrix: Matrix, cases: Sequence[Case], outcomes: Sequence[Outcome], commands: Commands | None
+def of_outcomes(
+    matrix: Matrix, cases: Sequence[Case], outcomes: Sequence[Outcome], commands: Commands | None = None
 ) -> Recorded:
+    """Return outcomes beside today's matrix and cases."""
     cells = all_cells(matrix, cases)
     models = {}
     for case in cases:
@@ -119,31 +120,17 @@ def run_records(found: Recorded) -> tuple[RunRecord, ...]:
     )
 
 
-def assemble(
-    matrix: Matrix,
-    cases: Sequence[Case],
-    outcomes: Mapping[str, Outcome | tuple[Outcome, ...]],
-    history: Sequence[RunRecord] = (),
-    commands: Commands | None = None,
-) -> Results:
-    """Return every cell of the matrix, judged; `outcomes` are by cell id, several where several speak.
-
-    `history` is the oldest run first; `commands` are the lines that make a target's container by hand, by target.
-
-    A cell without an outcome is as its nearest claim has it, else `not_run` or `not_applicable`. An outcome of another
-    model, recipe or engine version than today's is not shown: its cell is marked stale, and says why. Cells are in
-    case, variant and target order.
-    """
-    speaks = {key: (found,) if isinstance(found, Outcome) else found for key, found in outcomes.items()}
-    return results_of(_recorded(matrix, cases, (), commands), history, speaks)
-
-
 def results_of(
     found: Recorded,
     history: Sequence[RunRecord],
     outcomes: Mapping[str, Sequence[Outcome]] | None = None,
 ) -> Results:
-    """Return the results with the history of the runs; `outcomes` are by cell, else those of `found` that speak."""
+    """Return every cell of the matrix, judged; `outcomes` are by cell, else those of `found` that speak.
+
+    `history` is the oldest run first. A cell without an outcome is as its nearest claim has it, else `not_run` or
+    `not_applicable`. An outcome of another model, recipe or engine version than today's is not shown: its cell is
+    marked stale, and says why. Cells are in case, variant and target order.
+    """
     outcomes = found.speaking if outcomes is None else outcomes
     today = found.today
     judged = {cell.id: _judged(cell, outcomes.get(cell.id, ()), found) for cell in found.cells}

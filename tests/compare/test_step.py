@@ -10,7 +10,6 @@ import pytest
 from harness.compare.kinds import Kind
 from harness.compare.step import Row, Step, step
 from harness.record.outcome import Latency
-from harness.report.results import assemble
 from tests.report import factory
 from tests.report.factory import L4, T4
 
@@ -25,7 +24,7 @@ LOST = (factory.conv_layer("fp32"),)
 
 def judged(*outcomes: Outcome, pair: tuple[str, str] = ("rtx16", "rtx17")) -> Step:
     made = {outcome.cell: outcome for outcome in outcomes}
-    return between(assemble(factory.matrix(), (factory.case(),), made), *pair)
+    return between(factory.assemble(factory.matrix(), (factory.case(),), made), *pair)
 
 
 def between(results: Results, before: str, after: str) -> Step:
@@ -132,7 +131,7 @@ def test_the_baseline_gives_up_no_type() -> None:
     """No precision is demanded of it, wished for or not."""
     case = replace(factory.case(), variants=(replace(factory.case().variants[3], precision=()),))
     made = [factory.outcome("fp32", "rtx17"), factory.ran("fp32", "ort131")]
-    results = assemble(factory.matrix(), (case,), {outcome.cell: outcome for outcome in made})
+    results = factory.assemble(factory.matrix(), (case,), {outcome.cell: outcome for outcome in made})
     assert between(results, "rtx17", "ort131").rows == ()
 
 
@@ -161,7 +160,7 @@ def test_only_what_was_measured_fails_a_judged() -> None:
     ).breaks
     assert not judged(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17")).breaks
     assert not judged(timed("rtx16", 1.0), timed("rtx17", 2.0)).breaks
-    nothing = between(assemble(factory.matrix(), (factory.case(),), {}), "trt86", "trt102")
+    nothing = between(factory.assemble(factory.matrix(), (factory.case(),), {}), "trt86", "trt102")
     assert nothing.rows
     assert not any(row.measured for row in nothing.rows)
     assert not nothing.breaks
@@ -215,7 +214,7 @@ WORKS = factory.ran("qdq", "trt102", layers=(factory.conv_layer(time_ms=0.02),))
 
 def report(*outcomes: tuple[Outcome, dict[str, str]]) -> Results:
     found = tuple(factory.on_gpu(outcome, gpu) for outcome, gpu in outcomes)
-    return assemble(factory.matrix(), (factory.case(),), {found[0].cell: found})
+    return factory.assemble(factory.matrix(), (factory.case(),), {found[0].cell: found})
 
 
 def nights(before: Results, after: Results) -> Step:
@@ -241,13 +240,13 @@ def test_a_step_between_two_gpus_breaks_nothing() -> None:
 
 def test_another_driver_is_the_same_gpu_and_a_build_without_one_is_the_same_question() -> None:
     assert nights(report((WORKS, T4)), report((FAILS, {**T4, "driver": "580.1"}))).breaks
-    bare = assemble(factory.matrix(), (factory.case(),), {FAILS.cell: FAILS})
+    bare = factory.assemble(factory.matrix(), (factory.case(),), {FAILS.cell: FAILS})
     assert nights(report((WORKS, T4)), bare).breaks
 
 
 def test_another_model_is_told_and_its_time_not_compared() -> None:
     old, new = (
-        assemble(factory.matrix(), (factory.case(),), {one.cell: one})
+        factory.assemble(factory.matrix(), (factory.case(),), {one.cell: one})
         for one in (timed("rtx16", 1.0), timed("rtx16", 2.0))
     )
     variants = tuple(replace(variant, model_sha256="other") for variant in old.cases[0].variants)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.record.outcome import Layer, Node
-from harness.report.results import assemble
 from harness.words import Precision
 from tests.report import factory
 
@@ -33,7 +32,7 @@ def changes(results: Results, variant: str) -> list[tuple[str, str, str, bool | 
 def of(*outcomes: Outcome, extra: tuple[Target, ...] = ()) -> Results:
     matrix = factory.matrix()
     matrix = replace(matrix, targets=(*matrix.targets, *extra))
-    return assemble(matrix, (factory.case(),), {outcome.cell: outcome for outcome in outcomes})
+    return factory.assemble(matrix, (factory.case(),), {outcome.cell: outcome for outcome in outcomes})
 
 
 def test_a_range_is_told_from_first_to_last_and_the_last_is_open() -> None:
@@ -176,7 +175,7 @@ def test_precision_change_of_a_wanted_node_is_told() -> None:
     loose = replace(case, variants=(replace(case.variants[3], precision=((factory.CONV, Precision.FP16),)),))
     in_fp32 = factory.outcome("fp32", "rtx15", layers=(factory.conv_layer("fp32"),))
     made = [factory.outcome("fp32", "rtx14"), in_fp32]
-    results = assemble(factory.matrix(), (loose,), {entry.cell: entry for entry in made})
+    results = factory.assemble(factory.matrix(), (loose,), {entry.cell: entry for entry in made})
     (change,) = results.changes
     assert (change.kind, change.better) == ("precision", None)
     assert f"{factory.CONV} int8 → fp32" in change.text
@@ -193,5 +192,5 @@ def test_a_precision_that_an_engine_does_not_tell_is_no_loss(
     loose = replace(case, variants=(replace(case.variants[3], precision=((factory.CONV, Precision.INT8),)),))
     after = factory.outcome("fp32", "rtx15", layers=(factory.conv_layer(told),))
     made = [factory.outcome("fp32", "rtx14"), after]
-    results = assemble(factory.matrix(), (loose,), {entry.cell: entry for entry in made})
+    results = factory.assemble(factory.matrix(), (loose,), {entry.cell: entry for entry in made})
     assert [(change.kind, change.better) for change in results.changes] == [(kind, better)]

@@ -18,7 +18,6 @@ from harness.plan import all_cells, find
 from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
 from harness.report import build_report, verify_report
-from harness.report.results import assemble
 from harness.report.writer import results_json, schema_text
 from harness.words import Class
 from tests.history.seeded import CELL, OTHER, STACK, runs
@@ -175,7 +174,7 @@ def test_a_gpu_that_disagrees_with_itself_is_flaky_and_the_other_is_not(tmp_path
 
 def test_the_past_outlives_the_records() -> None:
     """A cell keeps its history where today's store has nothing of it."""
-    results = assemble(factory.matrix(), (factory.case(),), {}, runs([Class.OK] * 2, [STACK, OTHER]))
+    results = factory.assemble(factory.matrix(), (factory.case(),), {}, runs([Class.OK] * 2, [STACK, OTHER]))
     assert len(results.runs) == 2
     assert results.cell("conv_silu", "qdq", "rtx17").past is None  # another model
     assert CELL in {cell.id for cell in results.cells}

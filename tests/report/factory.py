@@ -38,11 +38,14 @@ from harness.record.outcome import (
     Stamps,
     TensorUse,
 )
-from harness.report.results import assemble
+from harness.report.results import of_outcomes, results_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import onnx
 
+    from harness.history import RunRecord
     from harness.report import Results
 
 ISSUE = Link("https://github.com/NVIDIA/TensorRT/issues/3640", "TensorRT issue 3640")
@@ -50,6 +53,17 @@ CONV = "/model.0/conv/Conv"
 WEIGHT = "model.0.conv.weight"
 NODES = (Node(CONV, "Conv"), Node("/model.0/act/Sigmoid", "Sigmoid"), Node("/model.0/act/Mul", "Mul"))
 COULD_NOT = f"Error Code 10: Could not find any implementation for node {WEIGHT} + {CONV}."
+
+
+def assemble(
+    matrix: Matrix,
+    cases: Sequence[Case],
+    outcomes: Mapping[str, Outcome | tuple[Outcome, ...]],
+    history: Sequence[RunRecord] = (),
+) -> Results:
+    """Return the results of these outcomes, by cell: one that speaks for it, or several."""
+    speaks = {key: (found,) if isinstance(found, Outcome) else found for key, found in outcomes.items()}
+    return results_of(of_outcomes(matrix, cases, ()), history, speaks)
 
 
 def target(name: str, version: str, **fields: Any) -> Target:

@@ -14,7 +14,6 @@ from harness.known.model import Known
 from harness.record.store import Store
 from harness.report import build_report, verify_report
 from harness.report.model import Results
-from harness.report.results import assemble
 from harness.report.summary import disagreement
 from harness.report.writer import results_json
 from harness.words import Class, Verdict
@@ -48,7 +47,7 @@ def shown(*outcomes: Outcome, claims: tuple[Expectation, ...] = ()) -> Known:
     """Return the cell that outcomes speak for."""
     case = factory.case()
     variant = replace(case.variants[0], expectations=claims or case.variants[0].expectations)
-    found = assemble(
+    found = factory.assemble(
         factory.matrix(),
         (replace(case, variants=(variant, *case.variants[1:])),),
         {outcomes[0].cell: outcomes},
@@ -133,7 +132,7 @@ def test_a_gpu_that_could_not_be_judged_hides_no_result() -> None:
 
 
 def test_results_by_gpu_come_back_from_their_json() -> None:
-    results = assemble(factory.matrix(), (factory.case(),), {ID: (T4, L4)})
+    results = factory.assemble(factory.matrix(), (factory.case(),), {ID: (T4, L4)})
     data = json.loads(results_json(results))
     assert Results.from_json(data) == results
     data["cells"][0]["by_gpu"] = [3]

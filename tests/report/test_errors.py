@@ -11,7 +11,6 @@ from harness.case import Class, Expectation, Link
 from harness.errors import HandledError
 from harness.judge.signatures import load_signatures, load_texts
 from harness.report.errors import ErrorEntry, Seen, error_entries
-from harness.report.results import assemble
 from harness.words import Basis, Engine
 from tests.report import factory
 
@@ -23,7 +22,7 @@ def entry(name: str, *claims: Expectation) -> ErrorEntry:
     case = factory.case()
     first = case.variants[0]
     added = replace(first, expectations=(*first.expectations, *claims))
-    results = assemble(
+    results = factory.assemble(
         factory.matrix(), (replace(case, variants=(added, *case.variants[1:])),), factory.outcomes()
     )
     (found,) = (each for each in error_entries(results) if each.id == name)

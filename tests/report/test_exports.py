@@ -21,7 +21,6 @@ from harness.plan import all_cells, find
 from harness.record.from_json import fields_of
 from harness.record.outcome import Outcome
 from harness.report.model import Results
-from harness.report.results import assemble
 from harness.report.summary import summary
 from harness.report.writer import COLUMNS, results_json, schema_text, table
 from harness.words import Class
@@ -70,7 +69,7 @@ def test_the_schema_is_one() -> None:
 def two_gpus() -> Results:
     """Return a matrix with a cell that a T4 and an L4 disagree on."""
     found = factory.two_gpus()
-    return assemble(factory.matrix(), (factory.case(),), {found[0].cell: found})
+    return factory.assemble(factory.matrix(), (factory.case(),), {found[0].cell: found})
 
 
 @pytest.mark.parametrize("make", [factory.results, two_gpus, lambda: factory.results(hostile=HOSTILE)])
@@ -127,7 +126,7 @@ def test_a_claim_on_some_gpus_says_so_in_both_exports() -> None:
     on_turing = Expectation.reported(Class.BUILD_FAILED, "==8.6.*", factory.ISSUE, compute_capability="7.5")
     one, *others = case.variants
     variants = (dataclasses.replace(one, expectations=(on_turing,)), *others)
-    made = assemble(factory.matrix(), (dataclasses.replace(case, variants=variants),), {})
+    made = factory.assemble(factory.matrix(), (dataclasses.replace(case, variants=variants),), {})
     name = f"{case.name}.{one.name}-trt86"
     row = next(row for row in rows(made) if row["cell"] == name)
     told = json.loads(results_json(made))["cases"][0]["variants"][0]["claims"][0]

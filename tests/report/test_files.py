@@ -12,7 +12,6 @@ import pytest
 from harness.errors import HandledError, InfraError
 from harness.report import write_report, writer
 from harness.report.labels import MARKS
-from harness.report.results import assemble
 from harness.report.summary import LIMIT_BYTES, causes, summary
 from harness.text import tail, visible
 from harness.words import Class, Verdict
@@ -95,7 +94,7 @@ def test_summary_leads_with_the_regression_and_its_counts_add_up() -> None:
 def test_summary_says_so_when_nothing_is_wrong() -> None:
     """Green is told in words too."""
     fine = factory.outcome("qdq", "rtx15")
-    text = summary(assemble(factory.matrix(), (factory.case(),), {fine.cell: fine}))
+    text = summary(factory.assemble(factory.matrix(), (factory.case(),), {fine.cell: fine}))
     assert "**No regression and no new failure.**" in text
 
 

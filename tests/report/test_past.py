@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.history.runs import Entry, RunRecord, subject_of
-from harness.report.results import assemble
 from harness.words import Class
 from tests.history.seeded import STACK, day
 from tests.report import factory
@@ -38,7 +37,7 @@ def seeded(
         run = last if number == count - 1 else f"night{number}"
         records.append(RunRecord(run, day(number), (STACK,), cells))
     outcomes = factory.outcomes() | ({tonight.cell: tonight} if tonight else {})
-    return assemble(factory.matrix(), (factory.case(),), outcomes, records)
+    return factory.assemble(factory.matrix(), (factory.case(),), outcomes, records)
 
 
 def _entry(outcome: Outcome, cls: Class) -> Entry:

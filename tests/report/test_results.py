@@ -1,4 +1,4 @@
-"""`assemble`: the whole matrix is there, judged, in order, and nothing out of date passes for current."""
+"""`results_of`: the whole matrix is there, judged, in order, and nothing out of date passes for current."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 
 from harness.case import load_cases
-from harness.compare.kinds import pair_of
+from harness.compare.kinds import Pair, claim_of, like_with_like
 from harness.errors import HandledError
-from harness.known.model import Known
+from harness.known.model import Known, VariantView
 from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.report.labels import BUCKETS, bucket
 from harness.report.model import Results, content, load_results, results_file
-from harness.report.results import assemble
 from harness.report.writer import build_report, results_json
 from harness.words import Basis, Class, Precision, Verdict
 from tests.report import factory
@@ -34,9 +33,9 @@ def test_every_cell_of_the_matrix_is_there_in_the_order_of_the_plan() -> None:
     """No outcome is needed for a cell to be shown, and recorded order has no influence."""
     wanted = [cell.id for cell in all_cells(factory.matrix(), (factory.case(),))]
     reversed_outcomes = dict(reversed(factory.outcomes().items()))
-    found = assemble(factory.matrix(), (factory.case(),), reversed_outcomes)
+    found = factory.assemble(factory.matrix(), (factory.case(),), reversed_outcomes)
     assert [cell.id for cell in found.cells] == wanted
-    assert [cell.id for cell in assemble(factory.matrix(), (factory.case(),), {}).cells] == wanted
+    assert [cell.id for cell in factory.assemble(factory.matrix(), (factory.case(),), {}).cells] == wanted
 
 
 def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_claimed() -> None:
@@ -145,19 +144,19 @@ def test_what_is_wanted_is_what_the_variant_says_or_else_its_graph() -> None:
     for said, wanted in wishes.items():
         variant = replace(quantised, precision=said, counterpart=None)
         case = replace(CASES["conv_silu"], variants=(variant,))
-        (view,) = assemble(factory.matrix(), (case,), {}).cases[0].variants
+        (view,) = factory.assemble(factory.matrix(), (case,), {}).cases[0].variants
         assert view.wanted == wanted
 
 
 def test_stored_weights_are_called_so() -> None:
     """In the chip and in what was lost; the file for programs has the word itself."""
     stored = factory.outcome("qdq-between", "rtx15", layers=(factory.conv_layer("int8_weights"),))
-    results = assemble(factory.matrix(), (factory.case(),), {stored.cell: stored})
+    results = factory.assemble(factory.matrix(), (factory.case(),), {stored.cell: stored})
     found = results.cell("conv_silu", "qdq-between", "rtx15")
     assert found.lost == (f"{factory.CONV}: int8 weights instead of int8",)
     assert found.precision[factory.CONV] == "int8_weights"
     plain = factory.outcome("int8-entropy", "rtx15", layers=(factory.conv_layer("int8_weights"),))
-    results = assemble(factory.matrix(), (factory.case(),), {plain.cell: plain})
+    results = factory.assemble(factory.matrix(), (factory.case(),), {plain.cell: plain})
     assert results.cell("conv_silu", "int8-entropy", "rtx15").chip == "INT8 WEIGHTS"
 
 
@@ -191,7 +190,7 @@ def test_figures_that_are_not_finite_become_null() -> None:
     """JSON has no NaN, and a reader's parser must not fail on one; read again it is NaN, and written again null."""
     outcome = factory.ran("fp32", "ort131")
     broken = replace(outcome, accuracy=(replace(outcome.accuracy[0], max_abs=float("nan"), not_finite=3),))
-    text = results_json(assemble(factory.matrix(), (factory.case(),), {broken.cell: broken}))
+    text = results_json(factory.assemble(factory.matrix(), (factory.case(),), {broken.cell: broken}))
     assert results_json(Results.from_json(json.loads(text))) == text
     data = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in results.json"))
     cell = next(entry for entry in data["cells"] if entry["id"] == broken.cell)
@@ -220,6 +219,11 @@ def test_a_results_json_of_another_schema_gets_one_sentence(tmp_path: Path) -> N
         load_results(tmp_path)
 
 
+def pair(variant: VariantView, old: Known, new: Known) -> Pair:
+    claims = claim_of(variant, old), claim_of(variant, new)
+    return like_with_like(Pair(variant.wanted, old, new, claims))
+
+
 def test_each_step_is_what_is_known_of_both_ends() -> None:
     """Two columns of which the same is known have no step; the numbers point into the row's own knowns."""
     results = factory.results()
@@ -227,7 +231,7 @@ def test_each_step_is_what_is_known_of_both_ends() -> None:
         assert len(steps.known) == len(cells)
         for old, new, kind, _ in steps.kinds:
             ends = cells[steps.known.index(old)], cells[steps.known.index(new)]
-            assert kind in pair_of(variant, *ends).kinds()
+            assert kind in pair(variant, *ends).kinds()
         for old, new in itertools.product(range(len(cells)), repeat=2):
             numbers = steps.known[old], steps.known[new]
-            assert (numbers in steps.open) is pair_of(variant, cells[old], cells[new]).open
+            assert (numbers in steps.open) is pair(variant, cells[old], cells[new]).open
