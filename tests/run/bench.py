@@ -80,6 +80,11 @@ def classified(outcome: Outcome) -> Classification:
     return classify(type(outcome).from_json(json.loads(json.dumps(outcome.to_json()))))
 
 
+def run(runner: TargetRunner, do: str) -> Classification:
+    """Run a cell in which the faulty engine does what `do` says; return the class of its outcome."""
+    return classified(runner.run(cell(do, runner.target))[0])
+
+
 def identity(transport: ProcessTransport) -> str | int:
     """Name the container or process that an agent is in."""
     if isinstance(transport, DockerTransport):

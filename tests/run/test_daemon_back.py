@@ -14,7 +14,7 @@ from harness.run.docker.client import MET
 from harness.run.provision import Unreachable, prepare
 from harness.run.target import Aborted
 from harness.words import Class
-from tests.run.bench import Bench, cell, classified, target
+from tests.run.bench import Bench, cell, run, target
 from tests.run.lines import Front, local_socket
 from tests.waiting import wait_for
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness.judge.classify import Classification
-    from harness.run.target import TargetRunner
 
 pytestmark = [pytest.mark.integration, pytest.mark.parametrize("bench", ["docker"], indirect=True)]
 
@@ -36,11 +34,6 @@ def front(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
     monkeypatch.setenv("DOCKER_HOST", made.address)
     yield made
     made.cut()
-
-
-def run(runner: TargetRunner, do: str) -> Classification:
-    outcome, _ = runner.run(cell(do, runner.target))
-    return classified(outcome)
 
 
 def back_later(front: Front) -> None:

@@ -30,7 +30,7 @@ from harness.run.provision.host import look_there
 from harness.words import Class
 from tests import needs
 from tests.processes import put_program
-from tests.run.bench import Bench, cell, classified, lives, target
+from tests.run.bench import Bench, cell, classified, lives, run, target
 from tests.run.lines import Sshd, needs_sshd
 from tests.run.provision.factory import gpu_target
 from tests.run.provision.factory import target as package_target
@@ -39,10 +39,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.judge.classify import Classification
-    from harness.run.target import TargetRunner
 
-ROOT = Path(__file__).resolve().parents[2]
 ORIN = "ssh://user@orin"
 #: Complaints of an ssh that does not get through, and their end as they are reported.
 REFUSALS = {
@@ -209,11 +206,6 @@ def sshd(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
     if server.process is None:
         server.start()
     server.cut()
-
-
-def run(runner: TargetRunner, do: str) -> Classification:
-    outcome, _ = runner.run(cell(do, runner.target))
-    return classified(outcome)
 
 
 @pytest.mark.docker

@@ -11,7 +11,6 @@ import pytest
 
 from harness.judge.cell import judge_cell
 from harness.matrix.model import Needs
-from harness.record.outcome import Outcome
 from harness.run import target as module
 from harness.run.provision import Environment, Unavailable, Unreachable
 from harness.run.provision.cache import locked
@@ -26,6 +25,7 @@ from tests.run.bench import (
     classified,
     lives,
     offer_to_the_kernel,
+    run,
     target,
 )
 from tests.waiting import PATIENCE, wait_for
@@ -36,11 +36,6 @@ pytestmark = pytest.mark.integration
 WATCHED = 1200
 #: ... and here more.
 UNWATCHED = 400
-
-
-def run(runner: TargetRunner, do: str) -> Outcome:
-    outcome, _ = runner.run(cell(do, runner.target))
-    return outcome
 
 
 @pytest.mark.parametrize(
@@ -57,9 +52,9 @@ def run(runner: TargetRunner, do: str) -> Outcome:
 def test_an_engine_that_fails_costs_its_own_cell(bench: Bench, do: str, cls: Class, reason: str) -> None:
     """Each is classed for what it did, and the next cell runs in the same container or process."""
     runner = bench.runner(target(memory_mib=WATCHED, timeout_s=1 if do == "hang" else PATIENCE))
-    found = classified(run(runner, do))
+    found = run(runner, do)
     assert (found.cls, found.reason) == (cls, reason)
-    assert classified(run(runner, "echo")).cls is Class.BUILT
+    assert run(runner, "echo").cls is Class.BUILT
     assert len(bench.agents) == 1
 
 
@@ -67,12 +62,12 @@ def test_an_engine_that_fails_costs_its_own_cell(bench: Bench, do: str, cls: Cla
 def test_an_engine_killed_by_the_kernel_costs_its_own_cell(bench: Bench) -> None:
     runner = bench.runner(target(memory_mib=UNWATCHED))
     for _ in range(2):
-        found = classified(run(runner, "gulp"))
+        found = run(runner, "gulp")
         assert (found.cls, found.reason) == (
             Class.OUT_OF_MEMORY,
             "ran out of memory in build: killed by the kernel at the container's memory limit",
         )
-        assert classified(run(runner, "echo")).cls is Class.BUILT
+        assert run(runner, "echo").cls is Class.BUILT
     assert len(bench.agents) == 1
 
 
@@ -80,16 +75,16 @@ def test_an_engine_killed_by_the_kernel_costs_its_own_cell(bench: Bench) -> None
 def test_an_agent_that_the_kernel_kills_is_out_of_memory_for_this_cell_alone(bench: Bench) -> None:
     """No second try: it would end in the same way. The next cell gets a new container."""
     runner = bench.runner(target(memory_mib=UNWATCHED))
-    assert classified(run(runner, "echo")).cls is Class.BUILT
+    assert run(runner, "echo").cls is Class.BUILT
     offer_to_the_kernel(bench.agents[0])
-    outcome = run(runner, "betray")
+    outcome, _ = runner.run(cell("betray", runner.target))
     found = classified(outcome)
     assert found.cls is Class.OUT_OF_MEMORY
     assert found.reason.startswith("ran out of memory in build: the agent went away")
     assert outcome.end is not None
     assert outcome.end.peak_rss_bytes is None
     assert len(bench.agents) == 1
-    assert classified(run(runner, "echo")).cls is Class.BUILT
+    assert run(runner, "echo").cls is Class.BUILT
     assert len(bench.agents) == 2
     assert not lives(bench.agents[0])
 
@@ -98,19 +93,19 @@ def test_an_agent_that_the_kernel_kills_is_out_of_memory_for_this_cell_alone(ben
 def test_a_cell_is_not_blamed_for_the_memory_limit_that_one_before_it_hit(bench: Bench) -> None:
     """Docker's out-of-memory flag stays with the container; an agent killed from outside is tried again."""
     runner = bench.runner(target(memory_mib=UNWATCHED))
-    assert classified(run(runner, "gulp")).cls is Class.OUT_OF_MEMORY
+    assert run(runner, "gulp").cls is Class.OUT_OF_MEMORY
     bench.kill_during(1)
-    assert classified(run(runner, "nap")).cls is Class.BUILT
+    assert run(runner, "nap").cls is Class.BUILT
     assert len(bench.agents) == 2
 
 
 def test_an_agent_lost_twice_is_infrastructure_for_that_cell_alone(bench: Bench) -> None:
     runner = bench.runner(target())
     bench.kill_during(2)
-    found = classified(run(runner, "nap"))
+    found = run(runner, "nap")
     assert found.cls is Class.INFRA_ERROR
     assert "the agent went away while running a build job (killed by SIGKILL)" in found.reason
-    assert classified(run(runner, "echo")).cls is Class.BUILT
+    assert run(runner, "echo").cls is Class.BUILT
     assert len(bench.agents) == 3
 
 
@@ -119,7 +114,7 @@ def test_agents_lost_now_and_then_are_replaced_and_do_not_add_up(bench: Bench) -
     runner = bench.runner(target())
     for _ in range(3):
         bench.kill_during(1)
-        assert classified(run(runner, "nap")).cls is Class.BUILT
+        assert run(runner, "nap").cls is Class.BUILT
     assert len(bench.agents) == 4
     assert bench.prepared == 1
 
@@ -136,7 +131,7 @@ def test_another_version_than_declared_is_infrastructure_and_names_both(bench: B
     reason = judged.classification.reason
     assert reason.startswith("toy is declared as 2.5.0 and its environment holds 1.0.0")
     assert "\n" not in reason
-    assert classified(run(runner, "echo")).cls is Class.INFRA_ERROR
+    assert run(runner, "echo").cls is Class.INFRA_ERROR
     assert len(bench.agents) == 2
 
 
@@ -145,7 +140,7 @@ def test_an_agent_that_sees_no_gpu_where_one_is_needed_is_infrastructure_once(be
     if bench.via == "docker":
         pytest.skip("the daemon would refuse to pass on a GPU that is not there")
     runner = bench.runner(target(needs=Needs(gpu=True, architecture="x86_64")))
-    found = [classified(run(runner, "echo")) for _ in range(3)]
+    found = [run(runner, "echo") for _ in range(3)]
     assert [each.cls for each in found] == [Class.INFRA_ERROR] * 3
     assert all("the preflight of toy failed: it names no GPU" in each.reason for each in found)
     assert len(bench.agents) == 2
@@ -155,7 +150,7 @@ def test_an_engine_that_dies_when_loaded_is_not_started_for_every_cell(bench: Be
     """An agent lost at its start counts as a start that failed: a hundred cells do not wait for two hundred."""
     bench.engine = DIES_AT_START
     runner = bench.runner(target())
-    found = [classified(run(runner, "echo")) for _ in range(3)]
+    found = [run(runner, "echo") for _ in range(3)]
     assert [each.cls for each in found] == [Class.INFRA_ERROR] * 3
     # The first process of a container cannot be aborted: what abort() does then is a fault.
     killed = re.compile(r"loading the engine \(killed by SIG(ABRT|SEGV)\)")
@@ -248,7 +243,7 @@ def test_an_abort_does_not_wait_for_the_device(bench: Bench) -> None:
 
 def test_the_record_says_where_it_was_made(bench: Bench) -> None:
     runner = bench.runner(target())
-    stamps = run(runner, "echo").stamps
+    stamps = runner.run(cell("echo", runner.target))[0].stamps
     assert (stamps.engine_version, stamps.via, stamps.run) == ("1.0.0", bench.via, "bench")
     assert stamps.image == (needs.base_image() if bench.via == "docker" else "")
     assert runner.note == "toy runs on the bench."

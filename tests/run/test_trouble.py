@@ -19,7 +19,7 @@ from harness.run.observation import Observation
 from harness.run.prepared import Prepared, prepare_variant
 from harness.run.target import TargetRunner
 from harness.words import Class
-from tests.run.bench import ADAPTERS, Bench, cell, classified, target
+from tests.run.bench import ADAPTERS, Bench, cell, classified, run, target
 
 pytestmark = pytest.mark.integration
 
@@ -95,10 +95,8 @@ def test_a_frame_that_lies_is_its_own_cells_crash_and_the_agent_serves_the_next(
         known = diagnose(outcome, found)
         assert (found.cls, known and known.id) == (Class.CRASHED, "broken-protocol"), lie
         assert reason in found.reason, lie
-        assert classified(runner.run(cell("segfault", runner.target))[0]).reason.startswith(
-            "killed by SIGSEGV"
-        ), lie
-    assert classified(runner.run(cell("echo", runner.target))[0]).cls is Class.BUILT
+        assert run(runner, "segfault").reason.startswith("killed by SIGSEGV"), lie
+    assert run(runner, "echo").cls is Class.BUILT
     assert len(bench.agents) == 1
 
 
@@ -111,7 +109,7 @@ def test_frames_of_another_job_are_nobodys(bench: Bench, teller: Callable[[bytes
     runner = teller(stranger)
     outcome, _ = runner.run(cell("lie", runner.target))
     assert (outcome.state, set(outcome.phases), outcome.failed_phase) == ("done", {"build"}, None)
-    assert classified(runner.run(cell("abort", runner.target))[0]).cls is Class.CRASHED
+    assert run(runner, "abort").cls is Class.CRASHED
     assert len(bench.agents) == 1
 
 
@@ -149,7 +147,7 @@ def test_a_slip_of_this_program_costs_one_cell_and_leaves_a_trace_in_its_log(
     assert "Traceback" in log
     if where == "outcome":
         assert "about to echo" in log
-    assert classified(runner.run(cell("echo", runner.target))[0]).cls is Class.BUILT
+    assert run(runner, "echo").cls is Class.BUILT
 
 
 @pytest.mark.parametrize("bench", ["venv"], indirect=True)
@@ -187,6 +185,6 @@ def test_a_full_temporary_folder_is_the_machines_trouble(
     files = {SERVE: greedy} | dict.fromkeys(ADAPTERS, bench.engine)
     monkeypatch.setattr("harness.run.session.pack", lambda _=None: pack(files))
     runner = bench.runner(target())
-    found = classified(runner.run(cell("echo", runner.target))[0])
+    found = run(runner, "echo")
     assert found.cls is Class.INFRA_ERROR
     assert "MiB left for temporary files" in found.reason

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,12 +22,6 @@ from tests.run.provision.test_provision_prepare import a_daemon
 
 in_docker = pytest.mark.parametrize("bench", ["docker"], indirect=True)
 UNTRUSTED = target(untrusted=True)
-
-
-def inspected(name: str | int) -> dict[str, Any]:
-    done = subprocess.run(["docker", "inspect", str(name)], capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)[0]
-    return found
 
 
 @pytest.mark.integration

@@ -15,13 +15,12 @@ from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
 from harness.run.docker.images import canonical
 from harness.run.docker.reaper import RUN_LABEL, leave, reap
 from tests import needs
-from tests.run.transport.open_files import open_files
+from tests.processes import open_files
 from tests.waiting import PATIENCE, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[3]
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 SELF_PORTRAIT = """
 import json, os

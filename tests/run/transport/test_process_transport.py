@@ -9,8 +9,7 @@ import pytest
 
 from harness.errors import InfraError
 from harness.run.transport import ProcessTransport, agent_environment
-from tests.processes import alive
-from tests.run.transport.open_files import open_files
+from tests.processes import alive, open_files
 from tests.waiting import PATIENCE, wait_for
 
 GRANDCHILD = """
