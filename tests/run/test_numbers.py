@@ -373,15 +373,18 @@ def test_types_without_a_wire_form(what: str) -> None:
         from_wire(what, (1,), b"12345678")
 
 
-def test_bytes_that_do_not_fill_the_shape() -> None:
-    for dtype, shape, data in (
+@pytest.mark.parametrize(
+    ("dtype", "shape", "data"),
+    [
         ("float32", (3,), b"1234"),
         ("float32", (-1,), b"1234"),
         ("float32", (1,), b"12345678"),
         ("int4", (3,), b"123"),
-    ):
-        with pytest.raises(ValueError, match=f"{len(data)} bytes do not fill the shape"):
-            from_wire(dtype, shape, data)
+    ],
+)
+def test_bytes_that_do_not_fill_the_shape(dtype: str, shape: tuple[int, ...], data: bytes) -> None:
+    with pytest.raises(ValueError, match=f"{len(data)} bytes do not fill the shape"):
+        from_wire(dtype, shape, data)
 
 
 @pytest.mark.parametrize("damage", ["permuted channels", "one channel zero", "scaled", "sign"])
@@ -448,22 +451,16 @@ def test_the_reference_sorts_and_puts_functions_in_place() -> None:
 
 
 def test_functions_that_call_one_another_without_end_have_no_reference() -> None:
-    own = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("my", 1)]
+    own = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
     functions = [
-        onnx.helper.make_function(
-            "my", name, ["x"], ["y"], [onnx.helper.make_node(other, ["x"], ["y"], domain="my")], own
+        helper.make_function(
+            "my", name, ["x"], ["y"], [helper.make_node(other, ["x"], ["y"], domain="my")], own
         )
         for name, other in (("A", "B"), ("B", "A"))
     ]
-    value = onnx.helper.make_tensor_value_info
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("A", ["x"], ["y"], domain="my")],
-        "g",
-        [value("x", onnx.TensorProto.FLOAT, [1])],
-        [value("y", onnx.TensorProto.FLOAT, [1])],
-    )
-    found = reference(
-        onnx.helper.make_model(graph, functions=functions, opset_imports=own), {"x": np.ones(1, np.float32)}
-    )
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("A", ["x"], ["y"], domain="my")], "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, functions=functions, opset_imports=own)
+    found = reference(model, {"x": np.ones(1, np.float32)})
     assert found.outputs is None
     assert "functions" in found.reason
