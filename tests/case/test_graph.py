@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, numpy_helper
+from onnx import numpy_helper
 
 from harness.case import Graph
 from harness.run.numbers import make_inputs, reference
@@ -122,12 +122,3 @@ def test_a_wrong_output_shape_is_refused() -> None:
     g.output("y", [1, 3])
     with pytest.raises(onnx.shape_inference.InferenceError):
         g.model()
-
-
-def test_fp16_weights_are_fp16() -> None:
-    """`dtype` reaches the initialiser."""
-    g = Graph("g")
-    x = g.input("x", [1, 2, 4, 4], TensorProto.FLOAT16)
-    g.conv(x, g.weight("w", (2, 2, 3, 3), dtype=TensorProto.FLOAT16), name="/conv", output="y")
-    g.output("y", [1, 2, 4, 4], TensorProto.FLOAT16)
-    assert arrays(g.model())["w"].dtype == np.float16

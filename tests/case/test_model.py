@@ -47,13 +47,6 @@ def test_every_field_of_a_recipe_changes_its_hash() -> None:
     assert Recipe().sha256() == Recipe().sha256()
 
 
-def test_a_recipe_is_plain_json() -> None:
-    plain = Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy")).as_dict()
-    assert plain["typing"] == "weak"
-    assert plain["flags"] == ["INT8"]
-    assert plain["calibrator"] == {"kind": "entropy", "batches": 4, "fault": None}
-
-
 @pytest.mark.parametrize(
     ("versions", "version", "covered"),
     [
@@ -155,11 +148,6 @@ def test_what_makes_no_sense_is_refused() -> None:
         Case("c", "", "", (), (variant(), variant()))
     with pytest.raises(ValueError, match="v names the counterpart 'w', which is no variant"):
         Case("c", "", "", (), (variant(counterpart="w"),))
-
-
-def test_a_case_is_its_variants_in_order() -> None:
-    case = Case("c", "", "", (), (variant("b"), variant("a", counterpart="b")))
-    assert [each.name for each in case] == ["b", "a"]
 
 
 def test_nodes_without_a_name_are_called_as_the_parser_calls_them() -> None:
