@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,7 +103,11 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     "jobs 0": (nothing, ["run", "--jobs", "0"], "'0' is no whole number above 0"),
     "via podman": (nothing, ["run", "--via", "podman"], "invalid choice: 'podman'"),
     "list what": (nothing, ["list", "cels"], "'cels' is none of cells, variants, targets"),
-    "expression": (nothing, ["list", "-k", "toy and (ort131"], "column 16: a closing parenthesis is missing"),
+    "expression": (
+        nothing,
+        ["list", "-k", "toy and (ort131"],
+        "'toy and (ort131' cannot be read; write it like",
+    ),
     "unknown target": (nothing, ["list", "--target", "ort13"], "did you mean 'ort131'?"),
     "unknown required target": (nothing, ["run", "--require", "trt68"], "did you mean 'trt86'?"),
     "required, not selected": (
@@ -235,31 +238,16 @@ def test_a_usage_mistake_records_nothing(toy: Path) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-@pytest.mark.parametrize(
-    ("first", "said"),
-    [
-        (
-            1,
-            r"\ninfrastructure: reports/unfinished/\w+\.json: cannot be written \(No space left on device\)\n$",
-        ),
-        (2, r"\ninfrastructure: reports/records/x\.jsonl: No space left on device\n$"),
-    ],
-    ids=["what it sets out to do", "a record"],
-)
 def test_a_full_disk_is_infrastructure(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, first: int, said: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writes: list[object] = []
-
-    def full(*what: object) -> None:
-        writes.append(what)
-        if len(writes) >= first:
-            raise OSError(28, "No space left on device", "reports/records/x.jsonl")
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "reports/records/x.jsonl")
 
     monkeypatch.setattr("os.fsync", full)
     assert main(["run", "--target", "trt86", "-k", "relu"]) == 3
     err = capsys.readouterr().err
-    assert re.search(said, err), err
+    assert err.endswith("\ninfrastructure: reports/records/x.jsonl: No space left on device\n"), err
     assert "Traceback" not in err
 
 
