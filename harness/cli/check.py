@@ -18,8 +18,9 @@ from harness.cli.options import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
-    add_tolerance,
-    add_trust,
+    add_building,
+    add_targets,
+    add_where,
     positive,
     tolerance,
     writable,
@@ -84,14 +85,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "worse from A to B or, without --from, occurs anywhere."
     )
     command.add_argument("models", nargs="+", type=Path, metavar="MODEL", help="an .onnx file")
-    command.add_argument(
-        "--target",
-        dest="targets",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this target (repeatable)",
-    )
+    add_targets(command, "only this target (repeatable)")
     command.add_argument("--from", dest="before", metavar="A", help="the target that is used today")
     command.add_argument("--to", dest="after", metavar="B", help="the target that is to be used")
     _add_data(command)
@@ -108,10 +102,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--html", type=Path, metavar="FOLDER", help="write the report page, with records and logs"
     )
-    command.add_argument(
-        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
-    )
-    add_trust(command)
+    add_where(command)
     command.add_argument("--pull", action="store_true", help="pull large images too")
     command.add_argument(
         "-j", "--jobs", type=positive, metavar="N", help="targets at the same time (default: one a processor)"
@@ -134,7 +125,6 @@ def _add_data(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="an .npz with what outputs are to be (default: ONNX's reference)",
     )
-    add_tolerance(command)
     command.add_argument(
         "--calibration",
         type=Path,
@@ -150,17 +140,7 @@ def _add_data(command: argparse.ArgumentParser) -> None:
         metavar="LIBRARY",
         help="a compiled library of plugins, loaded before the model is parsed (repeatable)",
     )
-    command.add_argument(
-        "--typing", choices=[str(each) for each in Typing], default=str(Typing.GRAPH), help="(default: graph)"
-    )
-    command.add_argument(
-        "--flag",
-        dest="flags",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a builder flag, as FP16 (repeatable)",
-    )
+    add_building(command)
     command.add_argument(
         "--want",
         default="auto",

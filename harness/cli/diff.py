@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import shutil
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +12,8 @@ from packaging.version import Version
 from rich.console import Console
 from rich.text import Text
 
-from harness.cli.options import EXIT_OK, EXIT_REGRESSION
+from harness.cli.options import EXIT_OK, EXIT_REGRESSION, add_targets
+from harness.cli.terminal import wrapped
 from harness.compare.kinds import Kind
 from harness.compare.step import Step, step
 from harness.errors import HandledError
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600
 _MOST_ROWS = 100
-#: Characters of a line, whatever the terminal has.
-_NARROWEST, _WIDEST = 60, 120
 #: The colours of a kind's heading; the words say the same.
 _STYLES = {
     Kind.BROKEN: "bold red",
@@ -64,14 +61,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="?",
         help="the same of the other side; without one a table of the steps from target A to each later version",
     )
-    command.add_argument(
-        "--target",
-        dest="targets",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="of two reports, compare only this target (repeatable)",
-    )
+    add_targets(command, "of two reports, compare only this target (repeatable)")
     command.add_argument("--json", action="store_true", help="print a JSON list with an entry a target")
 
 
@@ -83,10 +73,9 @@ def diff(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([_as_json(one) for one in steps], indent=1))
     else:
-        width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
         console = Console(highlight=False, soft_wrap=True)
         for at, one in enumerate(steps):
-            for line in [*([Text()] if at else []), *_lines(one, width)]:
+            for line in [*([Text()] if at else []), *_lines(one)]:
                 console.print(line)
     return EXIT_REGRESSION if any(one.breaks for one in steps) else EXIT_OK
 
@@ -190,37 +179,37 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() or path.suffix == ".json" else None
 
 
-def _lines(found: Step, width: int) -> Iterator[Text]:
+def _lines(found: Step) -> Iterator[Text]:
     """Yield the lines on one step: the headline, then the rows by kind and cause, the worst first."""
-    yield from _wrapped(found.headline, width, "", "bold")
+    yield from _wrapped(found.headline, "", "bold")
     if unknown := found.variants - found.known:
-        yield from _wrapped(f"{unknown} of {found.variants} variants are not known on both.", width, "")
+        yield from _wrapped(f"{unknown} of {found.variants} variants are not known on both.", "")
     for kind in Kind:
         name, meaning = KINDS[kind]
         rows = [row for row in found.rows if row.kind == kind]
         if rows:
             yield Text()
-            yield from _wrapped(f"{name}: {len(rows)} ({meaning})", width, "", _STYLES.get(kind, "bold"))
+            yield from _wrapped(f"{name}: {len(rows)} ({meaning})", "", _STYLES.get(kind, "bold"))
         for cause, alike in _by(rows[:_MOST_ROWS], lambda row: (row.cause,)):
-            yield from _caused(cause[0], alike, width)
+            yield from _caused(cause[0], alike)
         if len(rows) > _MOST_ROWS:
             yield Text(f"  and {len(rows) - _MOST_ROWS} more, which --json has")
         if kind is Kind.BROKEN:
-            yield from _unheralded(found, width)
+            yield from _unheralded(found)
 
 
-def _unheralded(found: Step, width: int) -> Iterator[Text]:
+def _unheralded(found: Step) -> Iterator[Text]:
     """Yield failures after with nothing known before: variants, then signatures that no variant shows."""
     if found.alone or found.troubles:
         yield Text()
         head = f"Fails on {found.after}, nothing known of {found.before}: {len(found.alone) + len(found.troubles)}"
-        yield from _wrapped(head, width, "", _STYLES[Kind.BROKEN])
+        yield from _wrapped(head, "", _STYLES[Kind.BROKEN])
     for ends in dict.fromkeys((one.text, one.basis) for one in found.alone):
         names = ", ".join(_line(one.variant) for one in found.alone if (one.text, one.basis) == ends)
-        yield from _wrapped(f"{names}: {ends[0]}, {ends[1]}", width, "  ", longest=None)
+        yield from _wrapped(f"{names}: {ends[0]}, {ends[1]}", "  ", longest=None)
     for one in found.troubles:
-        yield from _wrapped(f"{one.title}, {one.seen}", width, "  ")
-        yield from _wrapped(one.advice, width, "    ")
+        yield from _wrapped(f"{one.title}, {one.seen}", "  ")
+        yield from _wrapped(one.advice, "    ")
 
 
 def _by(
@@ -233,31 +222,21 @@ def _by(
     return list(found.items())
 
 
-def _caused(cause: str, rows: Sequence[Row], width: int) -> Iterator[Text]:
+def _caused(cause: str, rows: Sequence[Row]) -> Iterator[Text]:
     """Yield the rows of one cause: those alike in all else together, by their names, and the cause once."""
     for (sure, text, instead), alike in _by(rows, lambda row: (row.sure, row.text, ", ".join(row.instead))):
         names = ", ".join(_line(row.variant) for row in alike)
-        yield from _wrapped(f"{names} ({_line(sure)})", width, "  ", "bold", longest=None)
+        yield from _wrapped(f"{names} ({_line(sure)})", "  ", "bold", longest=None)
         for line in filter(None, (text, instead and f"meanwhile: {instead}")):
-            yield from _wrapped(line, width, "    ")
+            yield from _wrapped(line, "    ")
     if cause:
         many = f"cause of these {len(rows)}" if len(rows) > 1 else "cause"
-        yield from _wrapped(f"{many}: {cause}", width, "    ")
+        yield from _wrapped(f"{many}: {cause}", "    ")
 
 
-def _wrapped(
-    text: str, width: int, indent: str, style: str = "", longest: int | None = _LONGEST
-) -> list[Text]:
+def _wrapped(text: str, indent: str, style: str = "", longest: int | None = _LONGEST) -> list[Text]:
     """Return a text in lines; names and numbers stay in one piece, however long."""
-    more = indent if not indent else f"{indent}  "
-    lines = textwrap.wrap(
-        _line(text) if longest else visible(text),
-        width,
-        initial_indent=indent,
-        subsequent_indent=more,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines = wrapped(_line(text) if longest else visible(text), indent, f"{indent}  " if indent else "")
     return [Text(line, style) for line in lines]
 
 

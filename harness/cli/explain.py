@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.bounded import check_file
 from harness.case import load_cases
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION
+from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding, explain, fits
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a log, and of one of its lines: the rest of such a line is passed over.
 MOST_BYTES, _LONGEST_LINE = 512 << 20, 65_536
-#: Characters of a line of the answer, whatever the terminal has, and of a line of the log in it.
-_NARROWEST, _WIDEST, _QUOTED = 60, 110, 300
+#: Characters of a line of the log in the answer.
+_QUOTED = 300
 #: Models that are made to see which operators they have, of one finding.
 _MOST_MODELS = 12
 _KINDS = {"failure": "", "warning": "warning: ", "harmless": "harmless: "}
@@ -100,13 +99,12 @@ def _read(file: BinaryIO) -> Iterator[str]:
 
 
 def _lines(found: Explanation) -> Iterator[str]:
-    width = min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
     if found.version:
         yield f"TensorRT {found.version}, as the log says"
     for number, each in enumerate(found.findings):
         if number:
             yield ""
-        yield from _told(each, found.version, width)
+        yield from _told(each, found.version)
     if found.unknown:
         yield from (
             ("", "not known here:")
@@ -118,24 +116,24 @@ def _lines(found: Explanation) -> Iterator[str]:
         yield "nothing known in it"
 
 
-def _told(each: Finding, version: str, width: int) -> Iterator[str]:
+def _told(each: Finding, version: str) -> Iterator[str]:
     follows = each.kind == "harmless" and not each.harmless_where
     yield f"{'' if follows else _KINDS[each.kind]}{each.title} ({each.id})"
     more = f", and {each.others} more like it" if each.others else ""
     if each.where:
         yield f"  line {each.where}{more}: {clip(' '.join(each.message.split()), _QUOTED)}"
-    yield from _wrapped("means", each.cause, width)
+    yield from _wrapped("means", each.cause)
     if place := _place(each):
-        yield from _wrapped("where", place, width)
+        yield from _wrapped("where", place)
     for part in () if _single(each) else each.parts:
         yield f"             {clip(part.name, 200)}{f'  ({part.how})' if part.how else ''}"
     if each.versions:
-        yield from _wrapped("versions", each.versions, width)
-    yield from _wrapped("do", each.advice, width)
+        yield from _wrapped("versions", each.versions)
+    yield from _wrapped("do", each.advice)
     if each.harmless_where:
-        yield from _wrapped("harmless?", each.harmless_where, width)
+        yield from _wrapped("harmless?", each.harmless_where)
     if shown := shown_by(each, version):
-        yield from _wrapped("shown by", f"{shown}; see `trt-compat list {shown}`", width)
+        yield from _wrapped("shown by", f"{shown}; see `trt-compat list {shown}`")
     for link in each.links:
         yield f"  see        {link}"
 
@@ -156,15 +154,8 @@ def _single(each: Finding) -> bool:
     return [part.name for part in each.parts] == [each.node]
 
 
-def _wrapped(label: str, text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=f"  {label:<10} ",
-        subsequent_indent=" " * 13,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _wrapped(label: str, text: str) -> list[str]:
+    return wrapped(text, f"  {label:<10} ", " " * 13)
 
 
 def shown_by(each: Finding, version: str = "") -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from harness import __version__
 from harness.errors import HandledError
 from harness.shipped import looked_up
+from harness.words import Typing
 
 EXIT_OK = 0
 EXIT_REGRESSION = 1
@@ -89,6 +90,14 @@ def own(options: argparse.Namespace, what: str) -> bool:
     return what not in options.unsaid or not getattr(options, what).is_absolute()
 
 
+def add_where(command: argparse.ArgumentParser) -> None:
+    """Add `--via`, `--untrusted` and `--trusted`."""
+    command.add_argument(
+        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
+    )
+    add_trust(command)
+
+
 def add_trust(command: argparse.ArgumentParser) -> None:
     """Add `--untrusted` and `--trusted`."""
     trust = command.add_mutually_exclusive_group()
@@ -112,14 +121,12 @@ def add_selection(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-k", dest="expression", default="", metavar="EXPRESSION", help="as pytest's -k: 'mish and not trt86'"
     )
-    command.add_argument(
-        "--target",
-        dest="targets",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this target (repeatable)",
-    )
+    add_targets(command, "only this target (repeatable)")
+
+
+def add_targets(command: argparse.ArgumentParser, text: str) -> None:
+    """Add `--target`."""
+    command.add_argument("--target", dest="targets", action="append", default=[], metavar="NAME", help=text)
 
 
 def positive(text: str) -> int:
@@ -129,8 +136,19 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def add_tolerance(command: argparse.ArgumentParser) -> None:
-    """Add how far outputs may be off."""
+def add_building(command: argparse.ArgumentParser) -> None:
+    """Add how a model is built, and how far its outputs may be off."""
+    command.add_argument(
+        "--typing", choices=[str(each) for each in Typing], default=str(Typing.GRAPH), help="(default: graph)"
+    )
+    command.add_argument(
+        "--flag",
+        dest="flags",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a builder flag, as FP16 (repeatable)",
+    )
     by_precision = "(default: by the coarsest precision that anything ran in)"
     command.add_argument(
         "--max-rel",
@@ -147,7 +165,7 @@ def add_tolerance(command: argparse.ArgumentParser) -> None:
 
 
 def tolerance(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of `add_tolerance`, by the name in `Wanted`."""
+    """Return the options on outputs of `add_building`, by the name in `Wanted`."""
     return {"max_rel": options.max_rel, "cosine": options.cosine}
 
 

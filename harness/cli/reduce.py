@@ -14,7 +14,7 @@ import onnx
 
 from harness.case import Recipe, Typing, Variant
 from harness.case.model import serialise
-from harness.cli.options import EXIT_OK, add_tolerance, add_trust, places, positive, tolerance, writable
+from harness.cli.options import EXIT_OK, add_building, add_where, places, positive, tolerance, writable
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
@@ -69,22 +69,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def add_recipe(command: argparse.ArgumentParser) -> None:
     """Add how a model is built, and where."""
     command.add_argument("--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640")
-    command.add_argument(
-        "--typing", choices=[str(each) for each in Typing], default=str(Typing.GRAPH), help="(default: graph)"
-    )
-    command.add_argument(
-        "--flag",
-        dest="flags",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a builder flag, as FP16 (repeatable)",
-    )
-    add_tolerance(command)
-    command.add_argument(
-        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
-    )
-    add_trust(command)
+    add_building(command)
+    add_where(command)
 
 
 def wanted(options: argparse.Namespace) -> Wanted:

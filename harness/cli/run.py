@@ -22,7 +22,7 @@ from harness.cli.options import (
     EXIT_OK,
     EXIT_REGRESSION,
     add_selection,
-    add_trust,
+    add_where,
     own,
     places,
     positive,
@@ -59,10 +59,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run every cell (default: take what this machine has recorded and nothing has changed for)",
     )
-    add_trust(command)
-    command.add_argument(
-        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
-    )
+    add_where(command)
     command.add_argument(
         "-j",
         "--jobs",

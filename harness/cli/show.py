@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import shutil
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ import onnx
 from harness.case import Expectation, check_variant, effective_name
 from harness.cli.options import EXIT_OK, add_selection, add_trust, places
 from harness.cli.project import load_project, selected
+from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.cell import complaints, describe_recipe, judge_cell
 from harness.known.model import OnGpu
@@ -90,8 +89,6 @@ def _origin(target: Target) -> str:
 
 #: Nodes of a graph that is listed unasked.
 _SHORT_GRAPH = 12
-#: Characters of a line, whatever the terminal has; a line to paste is never broken.
-_NARROWEST, _WIDEST = 60, 120
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -146,19 +143,8 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _say(text: str, indent: str = "  ") -> None:
-    """Print a text in lines; names, links and numbers stay in one piece, however long."""
-    width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
-    more = f"{indent}  "
-    print(
-        textwrap.fill(
-            text,
-            width,
-            initial_indent=indent,
-            subsequent_indent=more,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    )
+    """Print a text in lines; a line to paste is never broken."""
+    print("\n".join(wrapped(text, indent, f"{indent}  ")))
 
 
 def _show_graph(model: onnx.ModelProto, *, whole: bool) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable
 from types import TracebackType
 
@@ -21,6 +23,22 @@ def printer(console: Console) -> Callable[[str], None]:
         console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
 
     return say
+
+
+#: Characters of a line, whatever the terminal has.
+_NARROWEST, _WIDEST = 60, 120
+
+
+def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
+    """Return a text in lines, each behind its indent; names, links and numbers stay in one piece, however long."""
+    return textwrap.wrap(
+        text,
+        max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns)),
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class Doing:
