@@ -399,6 +399,34 @@ def test_data_that_something_else_reads_quantised_stays_so() -> None:
     assert undo_dynamic(integers("MatMulInteger", twice=True)) is None
 
 
+def test_the_weights_of_a_quantised_lstm_are_turned_and_dequantised() -> None:
+    """ONNX Runtime keeps them as (directions, inputs, gates)."""
+    weights = {
+        name: np.random.default_rng(1).integers(-99, 99, (1, 3, 16)).astype(np.int8) for name in ("w", "r")
+    }
+    weights["r"] = np.random.default_rng(2).integers(-99, 99, (1, 4, 16)).astype(np.int8)
+    scales = {f"{name}_scale": np.array([0.01], np.float32) for name in weights}
+    zeros = {f"{name}_zero": np.array([3], np.int8) for name in weights}
+    stored: dict[str, Array] = {**weights, **scales, **zeros}
+    names = ["x", "w", "r", "", "", "", "", "", "w_scale", "w_zero", "r_scale", "r_zero"]
+    graph = helper.make_graph(
+        [helper.make_node("DynamicQuantizeLSTM", names, ["y"], domain="com.microsoft", hidden_size=4)],
+        "lstm",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 1, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [5, 1, 1, 4])],
+        [numpy_helper.from_array(array, name) for name, array in stored.items()],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    found = undo_dynamic(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    assert found is not None
+    onnx.checker.check_model(found, full_check=True)
+    (node,) = found.graph.node
+    assert (node.op_type, node.domain, len(node.input)) == ("LSTM", "", 8)
+    values = {each.name: numpy_helper.to_array(each) for each in found.graph.initializer}
+    wanted = ((weights["w"].astype(np.float32) - 3) * np.float32(0.01)).transpose(0, 2, 1)
+    assert np.allclose(values[node.input[1]], wanted)
+
+
 def table() -> onnx.ModelProto:
     """Return rows of an 8-bit table, turned, and then dequantised."""
     nodes = [

@@ -92,6 +92,35 @@ def test_a_size_is_one_that_the_model_can_have() -> None:
     assert made_up_shapes(head(3), {}) == {"x": (1, 3, 32, 32)}
 
 
+def voice(kernel: int) -> onnx.ModelProto:
+    """Return a network that pads a signal by reflection and takes windows of it, within a branch."""
+    branch = helper.make_graph(
+        [
+            helper.make_node("Pad", ["x", "pads"], ["padded"], mode="reflect"),
+            helper.make_node("Unsqueeze", ["padded", "axis"], ["channel"]),
+            helper.make_node("Conv", ["channel", "w"], ["windows"], strides=[kernel // 2]),
+        ],
+        "branch",
+        [],
+        [onnx.ValueInfoProto(name="windows")],
+    )
+    return model(
+        {"x": [None, None]},
+        helper.make_node("If", ["yes"], ["y"], then_branch=branch, else_branch=branch),
+        yes=np.array(True),
+        pads=np.array([0, 0, 0, 64], np.int64),
+        axis=np.array([1], np.int64),
+        w=np.zeros((2, 1, kernel), np.float32),
+    )
+
+
+def test_a_signal_is_as_long_as_its_windows_want() -> None:
+    """Shape inference finds no fault in any length."""
+    assert made_up_shapes(voice(256), {}) == {"x": (1, 256)}
+    assert made_up_shapes(voice(1024), {}) == {"x": (1, 1024)}
+    assert made_up_shapes(voice(9999), {}) == {"x": (1, 16)}
+
+
 def test_where_no_size_fits_it_is_the_first() -> None:
     assert made_up_shapes(head(5), {}) == {"x": (1, 3, 64, 64)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -21,6 +21,8 @@ from harness.text import did_you_mean
 Shape = tuple[int, ...]
 #: Sizes of a height or a width, in the order that they are tried: what networks halve five times.
 _SPATIAL = (64, 32, *range(96, 641, 32))
+#: Lengths of a sequence, in the order that they are tried: a signal holds a window of the transform at its start.
+_SEQUENCES = (16, 256, 512, 1024, 4096)
 #: Bytes above which a weight is not worth a copy: it decides no shape.
 _LARGE = 4096
 #: Ranks of images and volumes, with batch and channels.
@@ -183,21 +185,36 @@ class _Axis(IntEnum):
 def made_up_shapes(model: onnx.ModelProto, given: Mapping[str, Shape]) -> dict[str, Shape]:
     """Return a shape for each input with dynamic axes that is not `given`; axes of one name have one size.
 
-    A height and a width have the first size in which shape inference finds no fault, 64 where it finds some in all.
+    A height and a width have the first size in which shape inference finds no fault, 64 where it finds some in all. A
+    sequence of floats has the first length that the reference evaluator gets through, 16 where it does with none: no
+    inference of shapes looks at what a window or a padding needs.
     """
     declared = {value.name: extents(value) for value in fed_inputs(model)}
     kinds, known = _kinds(declared.values()), _sizes_of_names(declared, given)
     wanted = {name: own for name, own in declared.items() if name not in given and not _is_static(own)}
 
-    def shapes(spatial: int) -> dict[str, Shape]:
-        return {name: tuple(_sizes(own, kinds, known, spatial)) for name, own in wanted.items()}
+    def shapes(spatial: int, sequence: int = _SEQUENCES[0]) -> dict[str, Shape]:
+        return {name: tuple(_sizes(own, kinds, known, (spatial, sequence))) for name, own in wanted.items()}
 
     first = shapes(_SPATIAL[0])
+    if _is_signal(
+        model, {name: own for name, own in wanted.items() if shapes(0, 1)[name] != shapes(0, 2)[name]}
+    ):
+        lengths = (shapes(_SPATIAL[0], length) for length in _SEQUENCES)
+        return next((each for each in lengths if runs_at(model, {**each, **given})), first)
     light = _without_weights(model)
     if first == shapes(_SPATIAL[1]) or not _fits(light, given):
         return first
     found = (each for each in map(shapes, _SPATIAL) if _fits(light, {**each, **given}))
     return next(found, first)
+
+
+def _is_signal(model: onnx.ModelProto, sequences: Collection[str]) -> bool:
+    """Tell whether a sequence that the model is fed is of floats: not of tokens, which have any length."""
+    floats = {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE}
+    return any(
+        value.name in sequences and value.type.tensor_type.elem_type in floats for value in fed_inputs(model)
+    )
 
 
 def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
@@ -257,7 +274,9 @@ def _is_state(own: Extents) -> bool:
     return len(own) == 3 and isinstance(own[0], int) and own[0] > 1 and isinstance(own[2], int)  # noqa: PLR2004
 
 
-def _sizes(own: Extents, kinds: Mapping[str, _Axis], known: Mapping[str, int], spatial: int) -> Iterator[int]:
+def _sizes(
+    own: Extents, kinds: Mapping[str, _Axis], known: Mapping[str, int], tried: tuple[int, int]
+) -> Iterator[int]:
     for index, each in enumerate(own):
         if isinstance(each, int):
             yield each
@@ -265,7 +284,7 @@ def _sizes(own: Extents, kinds: Mapping[str, _Axis], known: Mapping[str, int], s
             yield known[each]
         else:
             kind = kinds[each] if each else _kind(own, index)
-            yield spatial if kind is _Axis.SPATIAL else int(kind)
+            yield {_Axis.SPATIAL: tried[0], _Axis.SEQUENCE: tried[1]}.get(kind, int(kind))
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -12,6 +12,9 @@ from harness.models.rewrites.editor import Editor
 from harness.run.numbers import Array
 
 _INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
+#: Inputs of DynamicQuantizeLSTM: weights, their scale, their zero point; and how many LSTM has of its own.
+_GATES = ((1, 8, 9), (2, 10, 11))
+_LSTM_INPUTS = 8
 _AXIS_SINCE = 13
 _MOVING = frozenset({"Gather", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Slice"})
 _EIGHT_BITS = (np.int8, np.uint8)
@@ -31,6 +34,8 @@ def undo_dynamic(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelP
         editor.instead(node.output[0], made)
     for scale in dict.fromkeys(source.output[1] for node in chosen for source in _sources(editor, node)):
         editor.instead(scale, editor.constant(f"{scale}/one", np.array(1, np.float32)))
+    for node in editor.of("DynamicQuantizeLSTM"):
+        _undo_lstm(editor, node)
     for node in editor.of("DequantizeLinear"):
         _undo_table(editor, node)
     return editor.done()
@@ -111,6 +116,21 @@ def _in_float(editor: Editor, node: onnx.NodeProto, index: int) -> str:
     if shift.size > 1 and node.op_type == "ConvInteger":
         shift = shift.reshape(-1, *(1,) * (stored.ndim - 1))
     return editor.constant(f"{node.input[index]}/float", stored.astype(np.float32) - shift)
+
+
+def _undo_lstm(editor: Editor, node: onnx.NodeProto) -> None:
+    """Make an LSTM of a DynamicQuantizeLSTM, whose weights (directions, inputs, gates) lie across."""
+    made = []
+    for places in _GATES:
+        weights, scale, zero = (editor.value(node.input[at]) for at in places)
+        if weights is None or scale is None or zero is None:
+            return
+        each = [array.astype(np.float32).reshape(array.shape[0], 1, -1) for array in (scale, zero)]
+        made.append(((weights.astype(np.float32) - each[1]) * each[0]).transpose(0, 2, 1))
+    for (at, *_), array in zip(_GATES, made, strict=True):
+        editor.read(node, at, editor.constant(f"{node.input[at]}/float", array))
+    node.op_type, node.domain = "LSTM", ""
+    del node.input[_LSTM_INPUTS:]
 
 
 def _undo_table(editor: Editor, node: onnx.NodeProto) -> None:
