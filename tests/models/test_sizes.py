@@ -7,8 +7,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from harness.case import Profile
+from harness.models.graphs import extents
 from harness.models.own import Shapes
-from harness.models.own.shapes import is_batch_alone, made_up_shapes
+from harness.models.own.shapes import is_batch_alone, made_up_shapes, part_names
 
 pytestmark = pytest.mark.unit
 
@@ -119,6 +121,17 @@ def test_a_signal_is_as_long_as_its_windows_want() -> None:
     assert made_up_shapes(voice(256), {}) == {"x": (1, 256)}
     assert made_up_shapes(voice(1024), {}) == {"x": (1, 1024)}
     assert made_up_shapes(voice(9999), {}) == {"x": (1, 16)}
+
+
+def test_axes_of_one_name_that_differ_have_names_of_their_own() -> None:
+    """TensorRT equates them; those that agree keep their name, and what is said names both sizes."""
+    made = model({"x": ["n", 3, "?", "?"], "z": ["n", "n"]})
+    given = (Profile("x", *((1, 3, 32, 320),) * 3), Profile("z", *((1, 1),) * 3))
+    (said,) = part_names(made, given)
+    assert extents(made.graph.input[0]) == ("n", 3, "?_0", "?_1")
+    assert extents(made.graph.input[1]) == ("n", "n")
+    assert "32 and 320" in said
+    assert not list(part_names(made, given))
 
 
 def test_where_no_size_fits_it_is_the_first() -> None:

@@ -18,7 +18,15 @@ from harness.case.model import Built, Data, check_flags, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
 from harness.models.check import of_sizes
-from harness.models.own.shapes import Shapes, free_extents, in_words, is_batch_alone, profiles, runs_at
+from harness.models.own.shapes import (
+    Shapes,
+    free_extents,
+    in_words,
+    is_batch_alone,
+    part_names,
+    profiles,
+    runs_at,
+)
 from harness.models.reading import describe, read_beside
 from harness.run.child import ChildFailed, stream
 from harness.run.prepared import MEMORY_MIB, SECONDS
@@ -138,6 +146,7 @@ def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) 
     free_extents(model)
     nodes = asked(model)
     made, assumed = profiles(label, model, wanted.shapes)
+    renamed = tuple(part_names(model, made))
     recipe = Recipe(
         typing=wanted.typing,
         flags=()
@@ -154,7 +163,9 @@ def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) 
         data=wanted.data,
     )
     made_up = in_words(made) if assumed and not is_batch_alone(model, wanted.shapes) else ""
-    return OwnModel(label, variant, nodes, describe(model)[1], wished(variant, nodes), assumed, made_up)
+    return OwnModel(
+        label, variant, nodes, describe(model)[1], wished(variant, nodes), (*assumed, *renamed), made_up
+    )
 
 
 def of_made_up_sizes(own: OwnModel, judged: Iterable[Judged]) -> list[Judged]:

@@ -141,6 +141,33 @@ def free_extents(model: onnx.ModelProto) -> None:
                 dim.ClearField("dim_value")
 
 
+def part_names(model: onnx.ModelProto, made: Iterable[Profile]) -> Iterator[str]:
+    """Give axes of one name that have unlike sizes names of their own; yield a sentence for each such name.
+
+    TensorRT takes axes of one name for equal, and exporters call all that they do not know by one.
+    """
+    inputs = {value.name: value for value in model.graph.input}
+    axes: dict[str, list[tuple[onnx.TensorShapeProto.Dimension, tuple[int, ...]]]] = {}
+    for profile in made:
+        sizes = zip(profile.minimum, profile.optimum, profile.maximum, strict=True)
+        for dim, size in zip(inputs[profile.input].type.tensor_type.shape.dim, sizes, strict=False):
+            if dim.dim_param:
+                axes.setdefault(dim.dim_param, []).append((dim, size))
+    unlike = {name: found for name, found in axes.items() if len({size for _, size in found}) > 1}
+    for value in (*model.graph.output, *model.graph.value_info):
+        for dim in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if dim.dim_param in unlike:
+                dim.ClearField("dim_param")
+    for name, found in unlike.items():
+        for number, (dim, _) in enumerate(found):
+            dim.dim_param = f"{name}_{number}"
+        words = " and ".join(dict.fromkeys(str(size[1]) for _, size in found))
+        yield (
+            f"the axes called {name!r} are {words}: TensorRT refuses that, so they are called {name}_0, {name}_1 here; "
+            f"rename them in the model"
+        )
+
+
 def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
     """Return the extents of an input, None for each that is dynamic; None where not even the rank is known."""
     tensor = value.type.tensor_type
