@@ -34,6 +34,7 @@ from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
 from harness.words import Precision
 from tests.models import data
+from tests.run.test_prepare_in_child import endless
 
 pytestmark = pytest.mark.unit
 
@@ -381,3 +382,14 @@ def test_an_extent_below_one_is_dynamic(tmp_path: Path, extent: int) -> None:
     assert own.variant.recipe.profiles[0].optimum == (2, 3)
     sent = onnx.load_model_from_string(own.variant.model_bytes()).graph
     assert [extents(end) for end in (*sent.input, *sent.output)] == [(None, 3)] * 2
+
+
+def test_what_the_evaluator_is_too_slow_for_is_built_and_run_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("harness.models.own.data.SECONDS", 2)
+    own = own_model(endless(), "m.onnx", Wanted(), name="m")
+    ready = OwnPrepared().of(own.variant)
+    assert set(ready.inputs) == {"x"}
+    assert ready.reference.outputs is None
+    assert "was not done after 2 s" in ready.reference.reason

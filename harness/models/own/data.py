@@ -65,11 +65,20 @@ class OwnPrepared(PreparedVariants):
     def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
         given = self._given_to(variant)
         fed = replace(given, calibration={}, libraries=())
+        made: list[Prepared | Refused] = []
         try:
-            (made,) = stream(_own, variant, fed, seconds=SECONDS, memory_mib=_memory(variant), needed=needed)
+            made.extend(
+                stream(_own, variant, fed, seconds=SECONDS, memory_mib=_memory(variant), needed=needed)
+            )
         except ChildFailed as error:
-            return Refused("infra_error", f"the model cannot be made ready: its process {error}")
-        found: Prepared | Refused = made
+            if not made:
+                return Refused("infra_error", f"the model cannot be made ready: its process {error}")
+            # An engine builds and runs what the evaluator is too slow for, or dies of.
+            why = f"no reference was computed: the process that evaluates the model {error}"
+            made = [
+                replace(each, reference=Reference(None, why)) for each in made if isinstance(each, Prepared)
+            ]
+        found = made[-1]
         return found if isinstance(found, Refused) else given.put_into(found)
 
 
@@ -100,6 +109,7 @@ def fitted(own: OwnModel, given: Given) -> Given:
 
 
 def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
+    """Yield the model made ready, and once more with the evaluator's reference where there is to be one."""
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
     ready = Prepared(data, model_sha256(data), asked(model), {}, Reference(None, "it was only built"))
@@ -115,6 +125,8 @@ def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
         held = given.weights or f"{len(data) / 2**30:.1f} GiB"
         expected = Reference(None, f"no reference was computed: the model has {held}")
     else:
+        ready = replace(ready, inputs=inputs)
+        yield ready
         expected = reference(model, inputs, also=variant.recipe.mark_outputs)
     yield replace(ready, inputs=inputs, reference=expected)
 
