@@ -23,7 +23,7 @@ _SLOWER = re.compile(r"slower:(\d+(?:\.\d+)?)%?")
 
 
 class Answer(Word):
-    """Is the answer of a target: SKIP where it can be neither."""
+    """The answer of a target: SKIP where it can be neither."""
 
     GOOD = "good"
     BAD = "bad"
@@ -98,7 +98,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Symptom:
-    """Names the difference: `kind` is class, signature, numbers, slower or precision; the rest is of one of them."""
+    """The difference that is sought: `kind` is class, signature, numbers, slower or precision; the rest is of one."""
 
     kind: str
     node: str = ""

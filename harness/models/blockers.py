@@ -38,7 +38,7 @@ _NARROW = frozenset(map(str, NARROW))
 
 @dataclass(frozen=True)
 class Blocker:
-    """Holds one refusal of a target: the nodes, of one operator unless they are a fused region, and why.
+    """One refusal of a target: the nodes, of one operator unless they are a fused region, and why.
 
     `named` says that the engine names them; where it names an operator alone, they are all nodes of it that may be
     meant.
@@ -55,7 +55,7 @@ class Blocker:
 
 @dataclass(frozen=True)
 class Blockers:
-    """Holds the blockers of a model on a target in the order in which they were found; `end` is the fate of the rest.
+    """The blockers of a model on a target in the order in which they were found; `end` is the fate of the rest.
 
     `behind` are nodes that were cut out with them, for nobody knows the shape of their inputs.
     """

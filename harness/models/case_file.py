@@ -41,7 +41,7 @@ _TAKEN = frozenset({"op", "inputs", "name", "output", "outputs", "domain"})
 
 @dataclass(frozen=True)
 class About:
-    """Describes a case: its name, title, summary, and the address of the report, "" for none.
+    """A case to write: its name, title, summary, and the address of the report, "" for none.
 
     `data` say how far outputs may be off, where that does not go by their precision.
     """

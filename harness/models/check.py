@@ -31,7 +31,7 @@ _BUILT = GOOD | {Class.PRECISION_LOST, Class.INACCURATE}
 
 
 class Trouble(Word):
-    """Is a trouble that `check --fail-on` can name."""
+    """A trouble that `check --fail-on` can name."""
 
     BUILD = "build"
     INT8_LOSS = "int8-loss"

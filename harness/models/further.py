@@ -73,7 +73,7 @@ class Further:
 
 @dataclass(frozen=True)
 class Asking:
-    """Asks of one model on the targets that it ran on; `flags` and `given` are the user's."""
+    """The questions about one model on the targets that it ran on; `flags` and `given` are the user's."""
 
     model: OwnModel
     judged: Sequence[Judged]

@@ -92,7 +92,7 @@ class _Node:
 
 
 class Shape:
-    """Is a model as a graph of labelled nodes: a pattern, or the place to look for it."""
+    """A model as a graph of labelled nodes: a pattern, or the place to look for it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         graph = inferred(model)

@@ -87,7 +87,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Use:
-    """Is a node where it stands: `operator` as a table calls it, `name` as the engine does."""
+    """A node where it stands: `operator` as a table calls it, `name` as the engine does."""
 
     node: onnx.NodeProto
     scope: Scope

@@ -56,7 +56,7 @@ _FINE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
 
 
 class State(Word):
-    """Is the gist of a static answer, the first that applies.
+    """The gist of a static answer, the first that applies.
 
     BLOCKED: NVIDIA's table has no importer, not the type, or a restriction that the graph breaks. REPORTED: a failure
     is claimed of a pattern that the graph holds. RESTRICTED: the table restricts, and the graph does not decide.

@@ -129,7 +129,7 @@ class BuiltOrRun(OwnPrepared):
 
 
 class Tries:
-    """Runs one model after the other on targets; as a context it ends the environments that it started.
+    """A row of tries of models on targets; as a context it ends the environments that it started.
 
     `prepared` makes models ready, by default with inputs and a reference.
     `told` hears of each try its target's name and number.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tried:
-    """Is a rewrite of a model and its outcome; `gain` is the improvement in words, "" where there is none.
+    """A rewrite of a model and its outcome; `gain` is the improvement in words, "" where there is none.
 
     `numbers` are the outputs of the rewritten model against the first one's, both by ONNX's reference; `uncompared`
     says why there are none.
@@ -44,7 +44,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Workarounds:
-    """Holds all rewrites that changed a model, the cheapest first; the others found nothing to change."""
+    """All rewrites that changed a model, the cheapest first; the others found nothing to change."""
 
     tried: tuple[Tried, ...]
     unfit: tuple[Rewrite, ...]

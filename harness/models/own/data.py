@@ -30,7 +30,7 @@ _ELF = b"\x7fELF"
 
 @dataclass(frozen=True)
 class Given:
-    """Holds the data that the user gives: `inputs` by network input, and `expected` by network output, or none.
+    """The data that the user gives: `inputs` by network input, and `expected` by network output, or none.
 
     `calibration` are batches by network input, the first axis of each array, `libraries` compiled plugins, and
     `weights` those that stay beside the model.

@@ -57,7 +57,7 @@ def _is_figure(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Holds the wishes for all models: how they are typed, which precision, and shapes.
+    """The wishes for all models: how they are typed, which precision, and shapes.
 
     `nodes` is "auto" for all that each graph's own types ask, "none" for nothing, else a pattern: only nodes whose name
     holds it. `flags` are builder flags beside those that the graph's types need. `max_rel` and `cosine` are how far an
@@ -88,7 +88,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class OwnModel:
-    """Is a model of the user's: `label` is its name to the user; `assumed` are sentences on all that was made up.
+    """A model of the user's: `label` is its name to the user; `assumed` are sentences on all that was made up.
 
     `weights` are those that stay in their files. `made_up` are the shapes of its dynamic inputs as --shapes takes them,
     "" where the user gives all, or only a batch is made up.

@@ -38,7 +38,7 @@ _NAMED = (
 
 @dataclass(frozen=True)
 class Shapes:
-    """Holds the least, the usual and the largest shape of inputs by name; one given alone stands for all three."""
+    """The least, the usual and the largest shape of inputs by name; one given alone stands for all three."""
 
     minimum: Mapping[str, Shape] = field(default_factory=dict)
     optimum: Mapping[str, Shape] = field(default_factory=dict)
@@ -201,7 +201,7 @@ def _check_order(label: str, name: str, given: tuple[Shape, Shape, Shape]) -> No
 
 
 class _Axis(IntEnum):
-    """Is the kind of an axis, with its size; of axes that share a name the largest decides."""
+    """The kind of an axis, with its size; of axes that share a name the largest decides."""
 
     BATCH = 1
     CHANNELS = 3

@@ -22,7 +22,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 @dataclass(frozen=True)
 class Sought:
-    """Is the outcome of a model on one target, as far as it has to stay so.
+    """The outcome of a model on one target, as far as it has to stay so.
 
     `signature`, `operator`, `line` (the error, without the names of nodes and without numbers) and `text` (which the
     engine has to say somewhere) are "" where they may be any. A good class stands for every good one.
@@ -120,7 +120,7 @@ def named(judged: Judged) -> tuple[str, ...]:
 
 
 class Side(NamedTuple):
-    """Is a target by its name, and the outcome to keep on it."""
+    """A target by its name, and the outcome to keep on it."""
 
     target: str
     sought: Sought
@@ -128,7 +128,7 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class Shown:
-    """Holds all that a smaller model has to show: its outcome on each target, and, of two, how nodes change."""
+    """All that a smaller model has to show: its outcome on each target, and, of two, how nodes change."""
 
     sides: tuple[Side, ...]
     change: tuple[str, str, str] | None = None
