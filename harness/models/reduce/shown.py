@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.judge.cell import Judged
+    from harness.record.outcome import Accuracy
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -191,7 +192,7 @@ def _anonymous(judged: Judged, text: str) -> str:
     return " ".join(_NUMBER.sub("#", _QUOTED.sub("", text)).split())
 
 
-def _wrong(accuracy: object) -> str:
-    if not getattr(accuracy, "shape_matches", True):
+def _wrong(accuracy: Accuracy) -> str:
+    if not accuracy.shape_matches:
         return "an output of another shape"
-    return "values that are no numbers" if getattr(accuracy, "not_finite", 0) else "numbers that are off"
+    return "values that are no numbers" if accuracy.not_finite else "numbers that are off"
