@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -20,7 +21,6 @@ from harness.run.prepared import prepare_variant
 from harness.run.session import Event
 from harness.share.submission import submission
 from tests.cli.project import make
-from tests.share.contributors import git
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,15 @@ LAYER = {
     "Outputs": [{"Name": "y", "Dimensions": [1, 4], "Format/Datatype": "Row major linear FP32"}],
     "Metadata": "[ONNX Layer: /act]",
 }
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run Git as somebody."""
+    who = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(
+        ["git", "-C", str(folder), *who, *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
 
 
 def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

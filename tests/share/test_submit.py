@@ -134,22 +134,23 @@ def test_a_name_that_everybody_has_or_that_was_measured_stays() -> None:
     assert "root" not in names
 
 
-def test_a_short_name_is_a_word_of_its_own() -> None:
-    clean = Scrubber((("al", "<user>"),))
-    assert clean.text("al calls al-2, also normal") == "<user> calls <user>-2, also normal"
-
-
-def test_the_address_of_a_targets_host_is_taken_out() -> None:
-    said = "Docker does not answer at ssh://me@orin.example:22/run/docker.sock: ssh: no answer"
-    assert Scrubber(()).text(said) == "Docker does not answer at <host>: ssh: no answer"
-
-
-def test_ids_that_everybody_may_know_stay() -> None:
-    clean = Scrubber((), frozenset({"0a1b2c3d4e5f"}))
-    assert (
-        clean.text("0a1b2c3d4e5f 0a1b2c3d4e50 deadbeefdead 0A1B2C3D4E5F")
-        == "0a1b2c3d4e5f <id> deadbeefdead 0A1B2C3D4E5F"
-    )
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("al calls al-2, also normal", "<user> calls <user>-2, also normal"),
+        (
+            "Docker does not answer at ssh://me@orin.example:22/run/docker.sock: no",
+            "Docker does not answer at <host>: no",
+        ),
+        (
+            "0a1b2c3d4e5f 0a1b2c3d4e50 deadbeefdead 0A1B2C3D4E5F",
+            "0a1b2c3d4e5f <id> deadbeefdead 0A1B2C3D4E5F",
+        ),
+    ],
+    ids=["a short name is a word of its own", "a target's host", "ids that everybody may know"],
+)
+def test_what_goes_and_what_stays(text: str, left: str) -> None:
+    assert Scrubber((("al", "<user>"),), frozenset({"0a1b2c3d4e5f"})).text(text) == left
 
 
 def test_neighbours_are_counted_and_not_named() -> None:

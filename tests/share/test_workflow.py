@@ -14,8 +14,8 @@ import yaml
 
 from harness.record.store import Store
 from harness.run import stamps
-from tests.share.contributors import ROOT, git
-from tests.share.measured import cells, make_project, measure, send
+from tests.cli.project import TOP as ROOT
+from tests.share.measured import cells, git, make_project, measure, send
 
 pytestmark = pytest.mark.unit
 
