@@ -26,6 +26,7 @@ from harness.case import (
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, claims_about, failed_before, find, inapplicable_because, select
+from harness.plan.cells import reproduced_on
 from harness.words import to_do
 
 if TYPE_CHECKING:
@@ -246,29 +247,6 @@ def test_tensorrt_is_asked_also_where_it_may_refuse(matrix: Matrix, target: str,
     assert inapplicable_because(cell_of(matrix, target, variant("v", recipe))) is None
 
 
-def test_claims_about_keeps_the_claims_about_this_target_in_order(matrix: Matrix) -> None:
-    def claim(versions: str, **more: object) -> Expectation:
-        known = Expectation.reported(Class.BUILD_FAILED, versions, LINK)
-        return dataclasses.replace(known, **more)  # type: ignore[arg-type]
-
-    eight = claim(">=8.6,<10.2", note="eight")
-    jetson = claim("<8.6", note="jetson", platform="jetson")
-    everywhere = claim("", note="everywhere")
-    rtx = claim("", note="rtx", engine=Engine.TENSORRT_RTX)
-    turing = claim("", note="turing", engine=Engine.TENSORRT_RTX, targets=("rtx17-sm75",))
-    all_claims = (eight, jetson, everywhere, rtx, turing)
-    wanted = {
-        "trt86": (eight, everywhere),
-        "trt110": (everywhere,),
-        "l4t85": (jetson, everywhere),
-        "rtx17": (rtx,),
-        "rtx17-sm75": (rtx, turing),
-        "ort131": (),
-    }
-    for target, claims in wanted.items():
-        assert claims_about(cell_of(matrix, target, variant("v", expectations=all_claims))) == claims
-
-
 @pytest.mark.parametrize(
     ("changes", "counts"),
     [
@@ -335,3 +313,20 @@ def test_earlier_targets_are_those_of_the_same_engine_platform_and_generation(ma
     """A version of Jetson is no predecessor of one on x86, nor one that builds for a chosen GPU."""
     found = {cell.target.name: cell.earlier for cell in all_cells(matrix, [case("c", variant("v"))])}
     assert found == {**dict.fromkeys(TARGETS, ()), "trt110": ("trt86",)}
+
+
+def test_a_variant_is_reproduced_where_it_was_measured_to_fail_as_claimed(matrix: Matrix) -> None:
+    claim = Expectation.reported(Class.BUILD_FAILED, "<10.1", LINK)
+
+    def reproduced(seen: dict[str, set[Class]], *claims: Expectation) -> tuple[str, ...] | None:
+        return reproduced_on(all_cells(matrix, [case("c", variant("v", expectations=claims))]), seen)
+
+    assert reproduced({}, claim) == ()
+    assert reproduced({"c.v-trt86": {Class.BUILD_FAILED}}, claim) == ("trt86",)
+    assert reproduced({"c.v-trt86": {Class.CRASHED}, "c.v-trt110": {Class.BUILD_FAILED}}, claim) == ()
+    accepted = Expectation(
+        Class.BUILD_FAILED, "==8.6.1", None, Basis.MEASURED, "measured", targets=("trt86",)
+    )
+    assert reproduced({}, claim, accepted) == ("trt86",)
+    for cls in (Class.OK, Class.BUILT, Class.API_REMOVED, Class.NOT_RUN):
+        assert reproduced({"c.v-trt86": {cls}}, Expectation.reported(cls, "", LINK)) is None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Read(HTMLParser):
-    """A page: its elements, its title, its ids, and its links to files beside it and to elsewhere."""
+    """A page: its elements, the texts of title, scripts and styles, its ids, and its links inward and outward."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -20,8 +20,8 @@ class Read(HTMLParser):
         self.links: list[str] = []
         self.outside: list[str] = []
         self.ids: list[str] = []
-        self.title = ""
-        self._in_title = False
+        self.texts: dict[str, list[str]] = {"title": [], "script": [], "style": []}
+        self._in = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -32,14 +32,20 @@ class Read(HTMLParser):
             (self.outside if urlsplit(address).scheme else self.links).append(address)
         if found.get("id"):
             self.ids.append(str(found["id"]))
-        self._in_title = tag == "title"
+        self._in = tag
 
     def handle_endtag(self, tag: str) -> None:
-        self._in_title &= tag != "title"
+        del tag
+        self._in = ""
 
     def handle_data(self, data: str) -> None:
-        if self._in_title:
-            self.title += data
+        if self._in in self.texts:
+            self.texts[self._in].append(data)
+
+    @property
+    def title(self) -> str:
+        """Return the text of its title."""
+        return "".join(self.texts["title"])
 
 
 def read_pages(files: Mapping[str, str]) -> dict[str, Read]:

@@ -18,6 +18,7 @@ from harness.record.store import Store
 from harness.report import build_report, verify_report
 from harness.report.model import load_results
 from tests.report import factory
+from tests.report.test_verify import finished as write
 
 pytestmark = pytest.mark.unit
 
@@ -28,12 +29,7 @@ LIMIT = 1 << 20
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a report, to be copied."""
-    folder = tmp_path_factory.mktemp("finished")
-    with Store(folder) as store:
-        for outcome in factory.outcomes().values():
-            store.append(outcome, f"the log of {outcome.cell}")
-    build_report(factory.matrix(), (factory.case(),), Store(folder), folder)
-    return folder
+    return write(tmp_path_factory.mktemp("finished"))
 
 
 def pipe(path: Path) -> None:

@@ -8,17 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
+from onnx import TensorProto
 
-from harness.case import load_cases
+from harness.case import Graph, load_cases
 from harness.compare.kinds import Pair, claim_of, like_with_like
 from harness.errors import HandledError
-from harness.known.model import Known, VariantView
+from harness.known.model import GraphView, Known, VariantView
 from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.report.labels import BUCKETS, bucket
 from harness.report.model import Results, content, load_results, results_file
+from harness.report.views import MOST_NODES, graph_of
 from harness.report.writer import build_report, results_json
 from harness.words import Basis, Class, Precision, Verdict
 from tests.report import factory
@@ -235,3 +238,40 @@ def test_each_step_is_what_is_known_of_both_ends() -> None:
         for old, new in itertools.product(range(len(cells)), repeat=2):
             numbers = steps.known[old], steps.known[new]
             assert (numbers in steps.open) is pair(variant, cells[old], cells[new]).open
+
+
+def test_nodes_edges_and_types_are_those_of_the_model() -> None:
+    """Names are those that engines report, types are inferred along the graph."""
+    graph = graph_of(factory.model().SerializeToString())
+    assert [(node.name, node.op) for node in graph.nodes] == [(node.name, node.op) for node in factory.NODES]
+    assert graph.nodes[0].inputs == ("images", factory.WEIGHT)
+    assert graph.nodes[2].inputs[0] == graph.nodes[0].outputs[0]
+    assert graph.inputs == ("images",)
+    types = dict(graph.types)
+    assert types["images"] == types[graph.nodes[0].outputs[0]] == "float32 1x1x4x4"
+
+
+def test_a_node_without_a_name_is_called_as_engines_call_it() -> None:
+    """Otherwise no precision would be found for it."""
+    g = Graph("unnamed")
+    x = g.input("x", [1, "n"], TensorProto.FLOAT16)
+    g.output(g.node("Relu", [x], name="", output="y"), [1, "n"], TensorProto.FLOAT16)
+    graph = graph_of(g.model().SerializeToString())
+    assert graph.nodes[0].name == "node_of_y"
+    assert dict(graph.types)["x"] == "float16 1xn"
+
+
+def test_unknown_operators_and_broken_models_break_nothing() -> None:
+    """A plugin has no shape inference, and a damaged model still has a row in the report."""
+    g = Graph("plugin")
+    x = g.input("x", [1])
+    g.output(g.node("Mystery", [x], name="m", domain="nobody"), [1])
+    assert graph_of(g.model().SerializeToString()).nodes[0].op == "Mystery"
+    assert graph_of(b"not a model") == GraphView()
+
+
+def test_a_large_model_is_told_not_drawn() -> None:
+    """Three hundred boxes are no picture."""
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node] * (MOST_NODES + 1), "large", [], [])
+    assert graph_of(onnx.helper.make_model(graph).SerializeToString()) == GraphView()

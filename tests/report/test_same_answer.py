@@ -1,14 +1,12 @@
-"""The page's script explains every text as Python does, with the same patterns and as fast."""
+"""The page's script explains every text as Python does; judge/test_linear.py holds the time of its patterns."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.judge import complaints, diagnosis, findings, logs
-from harness.judge.signatures import javascript, load_signatures, load_texts
-from tests.judge.hostile import END, beginnings
+from harness.judge.signatures import load_texts
 from tests.judge.texts import NEAR_MISSES
 from tests.report.errors_js import answer, as_log, measured, scripts
 from tests.report.pastes import LOGGERS, NOTHING, PASTES
@@ -69,56 +67,3 @@ def test_a_flood_gets_the_same_answer(page: Page) -> None:
     ]
     text = "\n".join([*lines, "[E] Could not find any implementation for node n."])
     assert same(page, [text]) == 1
-
-
-FINDERS = {
-    name: value.pattern
-    for module in (complaints, logs, findings, diagnosis)
-    for name, value in vars(module).items()
-    if hasattr(value, "pattern") and not name.startswith("_")
-}
-PATTERNS = (
-    FINDERS
-    | {f"prefix-{number}": regex.pattern for number, regex in enumerate((*logs.PREFIXES, *logs.LACKING))}
-    | {
-        f"{signature.id}-{number}-{kind}": regex.pattern
-        for signature in load_signatures()
-        for number, pattern in enumerate(signature.patterns)
-        for kind, regex in (("", pattern.regex), ("near", pattern.near), ("unless", pattern.unless))
-        if regex
-    }
-)
-#: Of all texts that grow eightfold: between 8, the proportion, and 64, the square.
-MOST = 40
-#: Searches as test_linear.py does, first where a square is still bearable; a pause of the machine is tried again.
-SEARCH = """([source, beginnings, end, most]) => {
-  const pattern = new RegExp(source, "u");
-  const time = (text) => { const start = performance.now(); pattern.exec(text); return performance.now() - start; };
-  const made = ([before, unit], length) => before + unit.repeat(Math.floor(length / unit.length)) + end;
-  const slow = (one, length, bearable, unbearable) => {
-    const first = time(made(one, length));
-    if (first < bearable) return false;
-    // A square that is not told here would take minutes at a megabyte, and no time-out reaches it there.
-    if (Math.min(first, ...[0, 1].map(() => time(made(one, length)))) > unbearable) return true;
-    for (let round = 0; round < 5; round += 1) {
-      const [short, long] = [made(one, length / 8), made(one, length)];
-      const least = (text) => Math.min(...[0, 1, 2, 3, 4].map(() => time(text)));
-      if (least(long) < most * Math.max(least(short), 0.1)) return false;
-    }
-    return true;
-  };
-  return beginnings.filter((one) => slow(one, 40000, 5, 60) || slow(one, 1000000, 20, 3000));
-}"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("part", range(8))
-def test_a_search_of_a_megabyte_grows_with_it_and_no_faster(page: Page, part: int) -> None:
-    for name in sorted(PATTERNS)[part::8]:
-        asked = [javascript(PATTERNS[name]), beginnings(PATTERNS[name]), END, MOST]
-        assert page.evaluate(SEARCH, asked) == [], name
-
-
-@pytest.mark.parametrize("text", [r"(?P<node>\S+) has no runners", r"undefined symbol: .*nvdla"])
-def test_a_pattern_that_grows_faster_is_noticed_there_too(page: Page, text: Any) -> None:
-    assert page.evaluate(SEARCH, [javascript(text), beginnings(text), END, MOST])
