@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Precision, load_cases, model_sha256
+from harness.case import Precision, load_cases
 from harness.cli import main
 from harness.cli.main import _parse
 from harness.matrix import load_matrix
 from harness.plan import all_cells
-from harness.record.outcome import End, Outcome, Stamps
 from harness.record.store import Store
+from tests.cli import project
 
 pytestmark = pytest.mark.unit
 
@@ -51,33 +51,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "checkout"
     shutil.copytree(ROOT / "cases", folder / "cases", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "matrix.yaml", folder)
-    case = next(case for case in load_cases(ROOT / "cases") if case.name == "mish")
-    variant = next(variant for variant in case if variant.name == "fp32")
-    for target, path in (("rtx17", folder / "reports"), ("ort131", folder / OTHER_MACHINE)):
-        stamps = Stamps(
-            model_sha256=model_sha256(variant.model_bytes()),
-            recipe_sha256=variant.recipe.sha256(),
-            engine_version=load_matrix(ROOT / "matrix.yaml").target(target).version,
-            via="venv",
-            packages=("onnxruntime==1.31.1",),
-            harness_version="0.1.0",
-            when="2026-01-02T03:04:05.678+00:00",
-            run="a-run",
-        )
-        end = End("finished", exit_code=0)
-        with Store(path) as store:
-            store.append(
-                Outcome(
-                    f"mish.fp32-{target}",
-                    "mish",
-                    "fp32",
-                    target,
-                    state="done",
-                    end=end,
-                    phases={"build": 1.0},
-                    stamps=stamps,
-                )
-            )
+    for target, reports in (("rtx17", "reports"), ("ort131", OTHER_MACHINE)):
+        project.record(folder, f"mish.fp32-{target}", reports, phases={"build": 1.0})
     monkeypatch.chdir(folder)
     return folder
 

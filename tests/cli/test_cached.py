@@ -20,7 +20,7 @@ from harness.record.store import Store
 from harness.report.page import unpacked
 from tests.cli.test_run import Scripted
 
-pytestmark = pytest.mark.usefixtures("toy")
+pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("toy")]
 
 #: Cells of the toy project that the scripted engine knows.
 MINE = "relu or foreign"
@@ -80,7 +80,6 @@ def ran(engine: Engine, *words: str) -> list[str]:
 BOTH = ["toy.foreign-ort131", "toy.relu-ort131"]
 
 
-@pytest.mark.unit
 def test_what_is_recorded_is_taken_and_the_run_says_so(
     engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,7 +101,6 @@ def test_what_is_recorded_is_taken_and_the_run_says_so(
     assert len(list((reports / "history").iterdir())) == 2
 
 
-@pytest.mark.unit
 def test_a_changed_case_runs_its_cells_alone(engine: Engine, toy: Path) -> None:
     assert ran(engine) == BOTH
     path = toy / "cases" / "toy.py"
@@ -111,7 +109,6 @@ def test_a_changed_case_runs_its_cells_alone(engine: Engine, toy: Path) -> None:
     assert ran(engine) == []
 
 
-@pytest.mark.unit
 def test_the_report_is_written_though_nothing_is_run(engine: Engine, toy: Path) -> None:
     """A claim changed, a file is gone, the matrix says something else: none of it runs a cell."""
     page, results = toy / "reports" / "index.html", toy / "reports" / "results.json"
@@ -129,7 +126,6 @@ def test_the_report_is_written_though_nothing_is_run(engine: Engine, toy: Path) 
     assert main(["verify"]) == 0
 
 
-@pytest.mark.unit
 def test_trouble_is_never_taken(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     lost = {"state": "infra_error", "reason": "the agent went away", "key": ""}
     fields = iter([lost, {}])
@@ -141,7 +137,6 @@ def test_trouble_is_never_taken(engine: Engine, capsys: pytest.CaptureFixture[st
     assert ran(engine) == []
 
 
-@pytest.mark.unit
 def test_a_run_that_was_stopped_goes_on_where_it_was(
     engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

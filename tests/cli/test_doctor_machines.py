@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (what is printed is quoted whole)
-"""What `doctor` says of ten machines, from what their nvidia-smi, release files and Docker daemon say."""
+"""What `doctor` says of three machines, from what their nvidia-smi, release files and Docker daemon say."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 UNIX = "unix:///var/run/docker.sock"
-ORIN = "Orin (nvgpu), GPU-0, 8.7, 540.4.0, [N/A]"
 
 
 class Machine(NamedTuple):
@@ -37,27 +36,20 @@ class Machine(NamedTuple):
     machine: str = "x86_64"
 
 
-def gpu(name: str, capability: str, driver: str) -> Machine:
-    return Machine(f"NVIDIA {name}, GPU-0, {capability}, {driver}, 16384")
-
-
-def orin(release: str, smi: str | None = ORIN) -> Machine:
-    major, _, revision = release.partition(".")
-    files = {"etc/nv_tegra_release": f"# R{major} (release), REVISION: {revision}, GCID: 1, BOARD: generic"}
-    daemon = Daemon("28.0", "here", "arm64", nvidia_runtime=True, address=UNIX)
-    return Machine(smi, files, daemon, "aarch64")
+ORIN = Machine(
+    None,
+    {"etc/nv_tegra_release": "# R35 (release), REVISION: 2.1, GCID: 1, BOARD: generic"},
+    Daemon("28.0", "here", "arm64", nvidia_runtime=True, address=UNIX),
+    "aarch64",
+)
 
 
 WSL = {"proc/sys/kernel/osrelease": "6.6.87.2-microsoft-standard-WSL2\n"}
 DESKTOP = Daemon("28.0", "docker-desktop", "amd64", nvidia_runtime=True, address=UNIX, desktop=True)
 MACHINES = {
-    "H100, driver 535": gpu("H100 80GB HBM3", "9.0", "535.183.06"),
-    "H100, driver 580": gpu("H100 80GB HBM3", "9.0", "580.95.05"),
-    "T4, driver 470": gpu("Tesla T4", "7.5", "470.256.02"),
-    "Orin, JetPack 5.1": orin("35.2.1", smi=None),
-    "Orin, JetPack 6.2": orin("36.4.3"),
+    "H100, driver 535": Machine("NVIDIA H100 80GB HBM3, GPU-0, 9.0, 535.183.06, 16384"),
+    "Orin, JetPack 5.1": ORIN,
     "WSL2, Docker Desktop": Machine("NVIDIA RTX A4000, GPU-0, 8.6, 560.94, 16376", WSL, DESKTOP),
-    "no driver": Machine(None),
 }
 
 
@@ -94,7 +86,7 @@ def test_a_dry_run_shows_what_would_be_started_on_a_board(monkeypatch: pytest.Mo
     """The container has the group of the board's render node."""
     target = load_matrix(project.TOP / "matrix.yaml").target("l4t86")
     monkeypatch.setattr(commands, "_there", lambda *_: False)
-    host = Host("arm64", jetson="35.2.1", docker=orin("35.2.1").docker, render_groups=("994",))
+    host = Host("arm64", jetson="35.2.1", docker=ORIN.docker, render_groups=("994",))
     (refused,) = plan_environment(target, host=host)
     assert refused == "cannot run here: it needs a Jetson with Jetson Linux >=36.2,<37; this one runs 35.2.1"
     fits = Host("arm64", jetson="36.4.3", docker=orin("36.4.3").docker, render_groups=("994",))
@@ -143,28 +135,6 @@ needs NVIDIA driver >=580; this machine has 535.183.06
 {BOARDS}
 {ARM64}
 """,
-    "H100, driver 580": f"""
-container or virtual environment
-  trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
-container
-  trt92
-container or virtual environment (the release notes recommend driver >=595, this machine has 580.95.05)
-  trt1016
-container or virtual environment (the release notes recommend driver >=610, this machine has 580.95.05)
-  trt110
-{BOARDS}
-{ARM64}
-""",
-    "T4, driver 470": f"""
-container or virtual environment
-  rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
-needs NVIDIA driver >=525; this machine has 470.256.02
-  trt86, trt92, trt100, trt101, trt102, trt103, trt107
-needs NVIDIA driver >=580; this machine has 470.256.02
-  trt1016, trt110, trt112, ort131-cuda
-{BOARDS}
-{ARM64}
-""",
     "Orin, JetPack 5.1": """
 container
   l4t85
@@ -179,18 +149,6 @@ needs a Jetson with Jetson Linux >=36.4,<37; this one runs 35.2.1
 needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
   rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 """,
-    "Orin, JetPack 6.2": """
-container
-  l4t86, l4t103
-container or virtual environment
-  rtx17-arm64
-needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
-  trt86, trt92, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
-needs NVIDIA driver >=580; this machine has 540.4.0
-  trt1016, trt110, trt112, ort131-cuda
-needs a Jetson with Jetson Linux >=35.2,<36; this one runs 36.4.3
-  l4t85
-""",
     "WSL2, Docker Desktop": f"""
 container or virtual environment
   trt86, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
@@ -201,14 +159,6 @@ container, emulated
 needs NVIDIA driver >=580; this machine has 560.94
   trt1016, trt110, trt112, ort131-cuda
 {BOARDS}
-""",
-    "no driver": f"""
-container or virtual environment
-  rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
-needs an NVIDIA GPU; none found (nvidia-smi is not installed)
-  trt86, trt92, trt100, trt101, trt102, trt103, trt107, trt1016, trt110, trt112, ort131-cuda
-{BOARDS}
-{ARM64}
 """,
 }
 #: A target that is added to matrix.yaml changes nothing here.

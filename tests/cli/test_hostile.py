@@ -47,34 +47,14 @@ CASE = Case(
 ODD = '''
 """Odd variants, and builders that fail."""
 
-import onnx
-from onnx import TensorProto, helper
-
 from harness.case import Case, Graph, Link, Precision, Recipe, Variant
 
 
-def relu():
+def relu(side=4):
     g = Graph("relu")
-    g.node("Relu", [g.input("x", [1, 4])], name="/act", output="y")
-    g.output("y", [1, 4])
+    g.node("Relu", [g.input("x", [side, side])], name="/act", output="y")
+    g.output("y", [side, side])
     return g.model()
-
-
-def same(kind, shape=(1, 4)):
-    tensors = [helper.make_tensor_value_info(name, kind, shape) for name in ("x", "y")]
-    node = helper.make_node("Identity", ["x"], ["y"], name="/same")
-    graph = helper.make_graph([node], "same", tensors[:1], tensors[1:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-
-
-def sequence():
-    kinds = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [1]))
-    values = helper.make_value_info("x", kinds)
-    at = helper.make_tensor("at", TensorProto.INT64, [], [0])
-    node = helper.make_node("SequenceAt", ["x", "at"], ["y"], name="/at")
-    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
-    graph = helper.make_graph([node], "sequence", [values], [out], [at])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
 
 
 def raises():
@@ -91,14 +71,9 @@ CASE = Case(
     summary="For tests.",
     links=(Link("https://example.org/1"),),
     variants=(
-        Variant("float64", "Float64", lambda: same(TensorProto.DOUBLE)),
-        Variant("uint8", "Uint8", lambda: same(TensorProto.UINT8)),
-        Variant("bool", "Bool", lambda: same(TensorProto.BOOL)),
-        Variant("scalar", "Scalar", lambda: same(TensorProto.FLOAT, ())),
-        Variant("sequence", "Sequence", sequence),
         Variant("raises", "Raises", raises),
         Variant("garbage", "Garbage", garbage),
-        Variant("huge", "Huge", lambda: same(TensorProto.FLOAT, (1 << 20, 1 << 20))),
+        Variant("huge", "Huge", lambda: relu(1 << 20)),
         Variant("node-typo", "A typo in a node", relu, precision=(("/actt", Precision.FP32),)),
         Variant("flag-typo", "A typo in a flag", relu, recipe=Recipe(flags=("INT88",))),
     ),
@@ -107,18 +82,11 @@ CASE = Case(
 
 #: What each odd variant says, whatever the target.
 SENTENCES = {
-    "sequence": ("not_applicable", "is a sequence"),
-    "raises": (
-        "infra_error",
-        "odd.py:35: the model of variant 'raises' cannot be built: KeyError: 'weights'",
-    ),
-    "garbage": (
-        "infra_error",
-        "odd.py:38: the model of variant 'garbage' cannot be built: TypeError: a model is",
-    ),
-    "huge": ("infra_error", "1099511627776 elements"),
-    "node-typo": ("infra_error", "/actt"),
-    "flag-typo": ("infra_error", "INT88"),
+    "raises": "odd.py:15: the model of variant 'raises' cannot be built: KeyError: 'weights'",
+    "garbage": "odd.py:18: the model of variant 'garbage' cannot be built: TypeError: a model is",
+    "huge": "1099511627776 elements",
+    "node-typo": "/actt",
+    "flag-typo": "INT88",
 }
 
 
@@ -149,21 +117,14 @@ def test_each_odd_case_costs_its_own_cells(hostile: Path, capsys: pytest.Capture
         ("healthy.int8-ort131", "ok"),
         ("healthy.fp32-rtx17", "built"),
         ("healthy.int8-rtx17", "built"),
-        *((f"odd.{kind}-ort131", "ok") for kind in ("float64", "uint8", "bool", "scalar")),
-        ("odd.scalar-rtx17", "built"),
-        ("odd.bool-rtx17", "built"),
     ):
         assert (found[name]["class"], name) == (cls, name), found[name]["reason"]
-    for kind in ("float64", "uint8"):
-        # What TensorRT for RTX makes of these types is for it to say; the harness has carried the model there.
-        assert found[f"odd.{kind}-rtx17"]["class"] in ("built", "parse_failed", "build_failed")
-    for name, (cls, sentence) in SENTENCES.items():
+    for name, sentence in SENTENCES.items():
         for target in ("rtx17", "ort131"):
             cell = found[f"odd.{name}-{target}"]
-            assert cell["class"] == cls, cell["reason"]
+            assert cell["class"] == "infra_error", cell["reason"]
             assert sentence in cell["reason"]
-        if cls == "infra_error":
-            assert sentence.rpartition("/odd.py")[2] in said
+        assert sentence in said
     assert "Traceback" not in said
 
 

@@ -42,20 +42,16 @@ def test_an_empty_folder_takes_what_is_shipped_and_says_so(
     assert len(said.splitlines()) == 1
 
 
-def test_an_own_matrix_alone_is_for_the_known_cases(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_cases_are_for_all_known_targets_and_an_own_matrix_for_all_known_cases(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (toy / "matrix.yaml").rename(toy / "kept")
+    cases, targets, said = listed(capsys)
+    assert (cases, "rtx17" in targets, said[:32]) == ({"toy"}, True, "no matrix.yaml here: taking what")
+    (toy / "kept").rename(toy / "matrix.yaml")
     shutil.rmtree(toy / "cases")
     cases, targets, said = listed(capsys)
-    assert "mish" in cases
-    assert targets == {"trt86", "ort131"}
-    assert said.startswith("no cases here: taking ")
-
-
-def test_own_cases_alone_are_for_all_known_targets(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (toy / "matrix.yaml").unlink()
-    cases, targets, said = listed(capsys)
-    assert cases == {"toy"}
-    assert "rtx17" in targets
-    assert said.startswith("no matrix.yaml here: taking ")
+    assert ("mish" in cases, targets, said[:21]) == (True, {"trt86", "ort131"}, "no cases here: taking")
 
 
 def test_what_is_here_or_given_is_taken_without_a_word(

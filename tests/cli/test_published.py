@@ -8,13 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import load_cases
 from harness.cli import main
-from harness.matrix import load_matrix
-from harness.plan import all_cells, find
-from harness.record.outcome import End, Message, Outcome, Stamps
-from harness.record.speaking import todays
-from harness.record.store import Store
+from harness.record.outcome import Message
+from tests.cli import project
 from tests.cli.test_diff import two_reports  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.unit
@@ -25,27 +21,8 @@ CELL = "toy.relu-ort131"
 @pytest.fixture
 def published(toy: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     """Return a folder with what is published of a run of the small project: three files."""
-    cell = find(all_cells(load_matrix(Path("matrix.yaml")), load_cases(Path("cases"))), CELL)
-    today = todays([cell])[CELL]
-    stamps = Stamps(
-        when="2026-01-01T00:00:00+00:00",
-        run="r",
-        via="venv",
-        engine_version=cell.target.version,
-        model_sha256=today.model_sha256,
-        recipe_sha256=today.recipe_sha256,
-    )
     said = (Message("ERROR", "no luck"),)
-    outcome = Outcome(
-        *(CELL, "toy", "relu", "ort131", "done"),
-        end=End("finished"),
-        failed_phase="build",
-        error="no luck",
-        messages=said,
-        stamps=stamps,
-    )
-    with Store(toy / "reports") as store:
-        store.append(outcome, "a log")
+    project.record(toy, CELL, failed_phase="build", error="no luck", messages=said)
     assert main(["report"]) == 0
     folder = toy / "published"
     folder.mkdir()

@@ -8,6 +8,7 @@ import importlib
 import io
 import re
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,16 +18,16 @@ from rich.console import Console
 
 from harness.cli import here, main
 from harness.cli.main import visible_output
-from harness.cli.terminal import printer
+from harness.cli.terminal import Doing, printer
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
 from harness.plan import all_cells, find
-from harness.pytest_plugin import CellFailed, CellItem, pytest_runtest_makereport
+from harness.pytest_plugin import CellFailed, CellItem
 from harness.record.outcome import End, Latency, Layer, Message, Node, ParserError
 from harness.words import Verdict
-from tests.cli.test_doing import Terminal
 from tests.cli.test_faults import VERBS
 from tests.cli.test_run import Scripted
+from tests.pytest_plugin.test_outcomes import reported
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -47,6 +48,18 @@ POISONED: dict[str, Any] = {
     "layers": (Layer(HOSTILE, HOSTILE, "fp32", onnx_nodes=(HOSTILE,)),),
     "latency": Latency((1.0,), 1, "monotonic", HOSTILE, before={HOSTILE: HOSTILE}),
 }
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    return Terminal()
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -141,11 +154,39 @@ def test_pytest_prints_a_failed_cell_in_what_can_be_seen() -> None:
     told = item.repr_failure(SimpleNamespace(value=CellFailed(judged)))
     assert "⟨U+001B⟩" in told
     assert not CONTROL.search(told)
-    report: Any = SimpleNamespace(outcome="passed")
-    item.judged = SimpleNamespace(judgement=SimpleNamespace(verdict=Verdict.FIXED, sentence=HOSTILE))
-    call: Any = SimpleNamespace(when="call")
-    made = pytest_runtest_makereport(item, call)
-    next(made)
-    with pytest.raises(StopIteration):
-        made.send(report)
-    assert not CONTROL.search(report.wasxfail)
+    fixed = SimpleNamespace(judgement=SimpleNamespace(verdict=Verdict.FIXED, sentence=HOSTILE))
+    assert not CONTROL.search(reported(fixed).wasxfail)
+
+
+def test_the_line_is_wiped_before_anything_is_printed(
+    capsys: pytest.CaptureFixture[str], terminal: Terminal
+) -> None:
+    with redirect_stderr(terminal), visible_output(), Doing() as doing:
+        doing.now("try 3, on \x1b]0;title\x07 [bold]rtx17")
+        doing.say("found")
+        doing.now("")
+        told = terminal.getvalue()
+        doing.say("found more")
+    assert capsys.readouterr().out == "found\nfound more\n"
+    assert "try 3, on ⟨U+001B⟩]0;title⟨U+0007⟩ [bold]rtx17" in told
+    assert told.endswith("\x1b[2K"), "it is gone"
+    assert terminal.getvalue() == told, "and nothing is shown for nothing"
+
+
+def test_it_is_one_line_however_long(capsys: pytest.CaptureFixture[str], terminal: Terminal) -> None:
+    """Of several, the next would wipe lines that were printed since."""
+    with redirect_stderr(terminal), visible_output(), Doing() as doing:
+        doing.now("word " * 100)
+        doing.say("found")
+        doing.now("next")
+    assert "found" in capsys.readouterr().out
+    last = terminal.getvalue().rpartition("\x1b[?25l")[2]
+    assert last.count("\x1b[1A") == 1, "up by itself alone"
+
+
+def test_where_there_is_no_terminal_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with Doing() as doing:
+        doing.now("anything")
+        doing.say("out")
+        doing.say("err", error=True)
+    assert tuple(capsys.readouterr()) == ("out\n", "err\n")
