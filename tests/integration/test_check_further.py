@@ -8,7 +8,6 @@ from pathlib import Path
 import onnx
 import pytest
 
-from harness.case import load_cases
 from harness.cli import main
 from tests import needs
 from tests.integration.runs import ROOT
@@ -60,19 +59,6 @@ def test_the_fewest_nodes_are_left_in_float(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.contract
-def test_zero_points_as_onnx_runtime_s_quantiser_gives_them_are_moved_to_zero(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (case,) = (each for each in load_cases(ROOT / "cases") if each.name == "ort_output")
-    (variant,) = (each for each in case if each.name == "ort-uint8")
-    words = ("--target", "rtx17", "--try-workarounds", "--write", tmp_path / "better.onnx")
-    assert check(variant.build(), tmp_path / "m.onnx", *words) == 1
-    said = capsys.readouterr().out
-    assert "; a Relu where the zero point stood for one: builds, INT8 1/1" in said
-    assert check(onnx.load(tmp_path / "better.onnx"), tmp_path / "better.onnx", "--target", "rtx17") == 0
-
-
-@pytest.mark.contract
 def test_what_no_layer_tells_of_is_worth_a_workaround(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,15 +83,6 @@ def test_a_workaround_is_found_measured_and_written(
     assert f"written: {better} (concat-after)" in said
     assert check(onnx.load(better), better, "--target", "rtx17", "--try-workarounds") == 0
     assert "no workaround is needed" in capsys.readouterr().out
-
-
-@pytest.mark.contract
-def test_turing_takes_the_products_in_fp16(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(classifier(), tmp_path / "x.onnx", "--target", "rtx17-sm75", "--try-workarounds") == 1
-    said = capsys.readouterr().out
-    assert "in the end: the rest builds" in said
-    title = "half-products: all nodes of the refused operator in FP16, between Casts"
-    assert any(title in line and "(the best)" in line for line in said.splitlines())
 
 
 @pytest.mark.parametrize(

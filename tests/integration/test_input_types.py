@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.contract]
 TARGETS = ("ort117", "ort131", "rtx17")
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, [2, 3])
 
-NUMPY = [word for word, element in ELEMENTS.items() if element.onnx <= TensorProto.UINT64]
 EIGHT_BITS = [word for word, element in ELEMENTS.items() if 17 <= element.onnx <= 20]
 PACKED = [word for word, element in ELEMENTS.items() if element.bits < 8]
 #: The element types whose Identity ONNX Runtime 1.31 has no kernel for; it casts all but FP4.
@@ -66,16 +65,6 @@ def cast(number: int, to: int) -> onnx.ModelProto:
     return model("Cast", given, result, version=_version(max(number, to)), to=to)
 
 
-def sequence_out() -> onnx.ModelProto:
-    """Return a model with a tensor for input and a sequence for output."""
-    return model("SequenceConstruct", FLOATS, helper.make_sequence_type_proto(FLOATS))
-
-
-def optional_out() -> onnx.ModelProto:
-    """Return a model with a tensor for input and an optional for output."""
-    return model("Optional", FLOATS, helper.make_optional_type_proto(FLOATS))
-
-
 BUILDS: dict[str, Callable[[], onnx.ModelProto]] = {
     **{word: functools.partial(identity, element.onnx) for word, element in ELEMENTS.items()},
     **{f"{word}-in": functools.partial(cast, ELEMENTS[word].onnx, TensorProto.FLOAT) for word in NO_KERNEL},
@@ -87,8 +76,10 @@ BUILDS: dict[str, Callable[[], onnx.ModelProto]] = {
     "scalar": functools.partial(identity, TensorProto.FLOAT, ()),
     "empty": functools.partial(identity, TensorProto.FLOAT, (0, 3)),
     "strings-out": functools.partial(cast, TensorProto.FLOAT, TensorProto.STRING),
-    "sequence-out": sequence_out,
-    "optional-out": optional_out,
+    "sequence-out": functools.partial(
+        model, "SequenceConstruct", FLOATS, helper.make_sequence_type_proto(FLOATS)
+    ),
+    "optional-out": functools.partial(model, "Optional", FLOATS, helper.make_optional_type_proto(FLOATS)),
 }
 
 

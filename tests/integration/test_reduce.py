@@ -105,14 +105,3 @@ def test_mistakes_are_one_sentence_each(
     error = capsys.readouterr().err
     assert sentence in error
     assert len(error.strip().splitlines()) == 1
-
-
-@pytest.mark.contract
-def test_what_works_and_what_cannot_run_here_is_said(
-    network: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    needs.network()
-    assert trt_compat("reduce", network, "--target", "rtx17") == 2
-    assert "the model builds on rtx17: there is nothing to keep" in capsys.readouterr().err
-    assert trt_compat("reduce", network, "--target", "l4t86") == 3
-    assert "nothing can be said of a model on l4t86" in capsys.readouterr().err

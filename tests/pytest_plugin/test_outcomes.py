@@ -22,10 +22,8 @@ from types import SimpleNamespace
 pytestmark = pytest.mark.unit
 
 
-@pytest.mark.parametrize("verdict", [Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN])
-def test_what_is_known_to_fail_is_no_pass(verdict: Verdict) -> None:
-    """Nor is what was only built here and is known to fail when it is run."""
-    judged: Any = SimpleNamespace(judgement=SimpleNamespace(verdict=verdict, sentence="as reported"))
+def reported(judged: Any) -> Any:
+    """Return pytest's report of a cell that was judged so."""
     item = object.__new__(CellItem)
     item.judged = judged
     report: Any = SimpleNamespace(outcome="passed")
@@ -34,6 +32,14 @@ def test_what_is_known_to_fail_is_no_pass(verdict: Verdict) -> None:
     next(made)
     with pytest.raises(StopIteration):
         made.send(report)
+    return report
+
+
+@pytest.mark.parametrize("verdict", [Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN])
+def test_what_is_known_to_fail_is_no_pass(verdict: Verdict) -> None:
+    """Nor is what was only built here and is known to fail when it is run."""
+    judged: Any = SimpleNamespace(judgement=SimpleNamespace(verdict=verdict, sentence="as reported"))
+    report = reported(judged)
     assert (report.outcome, report.wasxfail) == ("skipped", "as reported")
 
 

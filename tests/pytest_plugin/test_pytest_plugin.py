@@ -27,6 +27,7 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.record.store import Store
 from tests import needs
+from tests.processes import descendants
 from tests.run.bench import containers_of, lives
 from tests.waiting import PATIENCE, wait_for
 
@@ -350,22 +351,11 @@ def test_under_xdist_each_target_has_one_worker_and_one_agent_and_the_report_is_
 def agents_of(pid: int) -> list[int]:
     """List the agents below a process: those that were started from a stream."""
     found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (path / "cmdline").read_bytes()
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError):
-            continue
-        if b"memfd_create" in words and parent in (pid, *children(pid)):
-            found.append(int(path.name))
+    for each in descendants(pid):
+        with contextlib.suppress(OSError):
+            if b"memfd_create" in Path(f"/proc/{each}/cmdline").read_bytes():
+                found.append(each)
     return found
-
-
-def children(pid: int) -> list[int]:
-    try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
 
 
 #: Before the other variants: 3072 by 3072 by 3072 on one thread, a dozen times. The reference evaluator does not know
@@ -464,13 +454,13 @@ def slow_down(project: Path) -> None:
 def agents_below(pid: int, via: str) -> Sequence[str | int]:
     """List the containers or processes of a pytest's agents."""
     if via == "docker":
-        return [name for owner in (pid, *children(pid)) for name in containers_of(owner)]
+        return [name for owner in (pid, *descendants(pid)) for name in containers_of(owner)]
     return agents_of(pid)
 
 
 def owner_below(pid: int) -> int:
     """Return a worker that owns a container."""
-    return next(child for child in children(pid) if containers_of(child))
+    return next(child for child in descendants(pid) if containers_of(child))
 
 
 def recorded(project: Path) -> set[str]:
