@@ -89,7 +89,7 @@ def test_a_dry_run_shows_what_would_be_started_on_a_board(monkeypatch: pytest.Mo
     host = Host("arm64", jetson="35.2.1", docker=ORIN.docker, render_groups=("994",))
     (refused,) = plan_environment(target, host=host)
     assert refused == "cannot run here: it needs a Jetson with Jetson Linux >=36.2,<37; this one runs 35.2.1"
-    fits = Host("arm64", jetson="36.4.3", docker=orin("36.4.3").docker, render_groups=("994",))
+    fits = Host("arm64", jetson="36.4.3", docker=ORIN.docker, render_groups=("994",))
     first, *lines = plan_environment(target, host=fits)
     assert first.startswith("container from ")
     assert "--group-add 44 --group-add 994" in lines[-1]
