@@ -35,8 +35,9 @@ _NOT_RUN = "not run; by NVIDIA's operator tables (docs/operators.md of onnx-tens
 def head(model: OwnModel) -> Iterator[str]:
     """Yield a model's description and its assumptions."""
     words = Counter(said(precision).upper() for _, precision in model.wishes)
-    asks = ", ".join(f"{many} to run in {each}" for each, many in words.items())
-    yield f"{model.label}: {len(model.nodes)} nodes, opset {model.opset}; {asks or 'none is quantised'}"
+    asks = ", ".join(f"{number} to run in {each}" for each, number in words.items())
+    many = f"{len(model.nodes)} node{'s' * (len(model.nodes) != 1)}"
+    yield f"{model.label}: {many}, opset {model.opset}; {asks or 'none is quantised'}"
     yield from (f"  {line}" for line in model.assumed)
 
 

@@ -209,7 +209,7 @@ def _unheralded(found: Step) -> Iterator[Text]:
         yield from _wrapped(f"{names}: {ends[0]}, {ends[1]}", "  ", longest=None)
     for one in found.troubles:
         yield from _wrapped(f"{one.title}, {one.seen}", "  ")
-        yield from _wrapped(one.advice, "    ")
+        yield from _wrapped(one.advice, "    ", longest=None)
 
 
 def _by(

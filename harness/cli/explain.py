@@ -39,7 +39,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "Say in words what a log says, of TensorRT or of what uses it. The exit code is 0 where a finding is not "
         "harmless, else 1."
     )
-    command.add_argument("file", metavar="FILE", help="the log, - for what comes in by a pipe")
+    command.add_argument("file", metavar="FILE", help="the log, - for a pipe, or a line of it in quotes")
     command.add_argument(
         "--engine-version",
         default="",
@@ -73,6 +73,9 @@ def _explained(name: str, version: str) -> Explanation:
         raise HandledError(f"--engine-version {version!r} is no version; write it as 8.6.1")
     if name == "-":
         return explain(_read(sys.stdin.buffer), version)
+    if any(each.isspace() for each in name) and not Path(name).exists():
+        # A line that was pasted, which no file is called.
+        return explain(name.splitlines(), version)
     try:
         check_file(Path(name), MOST_BYTES)
         with Path(name).open("rb") as file:
@@ -133,7 +136,7 @@ def _told(each: Finding, version: str) -> Iterator[str]:
     if each.harmless_where:
         yield from _wrapped("harmless?", each.harmless_where)
     if shown := shown_by(each, version):
-        yield from _wrapped("shown by", f"{shown}; see `trt-compat list {shown}`")
+        yield from _wrapped("shown by", f"{shown}; see `trt-compat list -k {shown}`")
     for link in each.links:
         yield f"  see        {link}"
 

@@ -61,7 +61,10 @@ def list_cells(options: argparse.Namespace) -> int:
     if options.what == "targets":
         for target in {cell.target.name: cell.target for cell in cells}.values():
             doubt = f" ({target.unsourced})" if target.unsourced else ""
-            print(f"{target.name:<12} {target.label:<30} {target.platform:<12} {_origin(target)}{doubt}")
+            board = f"JetPack {target.jetpack}; " if target.jetpack else ""
+            print(
+                f"{target.name:<12} {target.label:<30} {target.platform:<12} {board}{_origin(target)}{doubt}"
+            )
     elif options.what == "variants":
         for cell in {(cell.case.name, cell.variant.name): cell for cell in cells}.values():
             print(f"{f'{cell.case.name}.{cell.variant.name}':<44} {cell.variant.title}")

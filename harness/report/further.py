@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Beside a report, as records are: what a report is made of and cannot be made again of the records.
 _SCHEMA = Path(__file__).parent / "further.schema.json"
 FURTHER = "further.json"
-_MOST_NAMES, _WIDEST = 4, 320
+_MOST_NAMES, _WIDEST = 4, 640
 
 
 class Row(NamedTuple):

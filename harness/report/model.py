@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from harness.bounded import parse_json, read_bytes
 from harness.case import Expectation
 from harness.compare.kinds import Kind, RowSteps, used_details
@@ -14,9 +16,10 @@ from harness.compare.step import Column, Step, Trouble, step
 from harness.compare.versions import Change
 from harness.engines import ENGINES
 from harness.errors import HandledError
+from harness.judge.names import load_names
 from harness.known.cell import general_advice, without_blanks
 from harness.known.claim import says, seen_by, source
-from harness.known.model import CaseView, Known, TargetView, VariantView
+from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
 from harness.record.archive import decompress
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
 from harness.record.outcome import Stamps
@@ -156,8 +159,9 @@ class Results:
 
     def _troubles_after(self, before: str, after: str) -> list[Trouble]:
         known = {one.signature for one in self.troubles.get(before, ())}
+        versions = {target.id: target.version for target in self.targets}
         return [
-            Trouble(one.signature, without_blanks(advice.title), advice.advice, one.seen)
+            Trouble(one.signature, *_in_full(advice, versions[before], versions[after]), one.seen)
             for one in self.troubles.get(after, ())
             if one.signature not in known and (advice := general_advice(one.signature))
         ]
@@ -321,6 +325,19 @@ def results_file(folder: Path) -> Path:
 def content(path: Path) -> bytes:
     """Return the bytes of a file, unpacked where its name ends in .xz."""
     return decompress(path) if path.suffix == _PACKED else read_bytes(path)
+
+
+def _in_full(advice: Advice, before: str, after: str) -> tuple[str, str]:
+    """Return title and advice; of a signature of names that are gone, with those that go between two versions."""
+    gone = [
+        row
+        for row in load_names()
+        if row.signature == advice.id and Version(before) < Version(row.since) <= Version(after)
+    ]
+    if not gone:
+        return without_blanks(advice.title), advice.advice
+    names = ", ".join(row.names[0] for row in gone)
+    return f"gone: {names}", "; ".join(f"{row.names[0]}: {row.now}" for row in gone)
 
 
 def load_results(path: Path | str) -> Results:

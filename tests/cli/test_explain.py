@@ -95,3 +95,9 @@ def test_python_gets_the_same() -> None:
     found = harness.explain(LOG)
     assert [each.id for each in found.causes] == ["no-implementation-qdq"]
     assert found.version == "8.6.1"
+
+
+def test_a_line_in_quotes_is_explained_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "Could not find any implementation for node /c/Conv + PWN(PWN(/a/Sigmoid), /a/Mul)."
+    assert main(["explain", line]) == 0
+    assert "no-implementation-silu" in capsys.readouterr().out

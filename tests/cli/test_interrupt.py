@@ -98,7 +98,7 @@ def test_a_killed_run_is_gone_on_with_and_leaves_nothing(
     process.communicate(timeout=PATIENCE)
     reports = many / "reports"
     kept = {outcome.cell for outcome in Store(reports).outcomes()}
-    again = project.harness(many, "run", "--via", via, "-k", "v1")
+    again = project.harness(many, "run", "--target", "ort131", "--via", via, "-k", "v1")
     _, err = again.communicate(timeout=PATIENCE)
     assert (again.returncode, "Traceback" in err) == (0, False), err
     outcomes = list(Store(reports).outcomes())

@@ -76,6 +76,19 @@ def searched(
     return search
 
 
+def test_the_weights_of_an_lstm_stay_together() -> None:
+    """Neither checker nor inference looks at them, and an engine refuses what does not fit."""
+    w, r = np.zeros((1, 64, 8), np.float32), np.zeros((1, 64, 16), np.float32)
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="/lstm", hidden_size=16)
+    start = model([node], [value("x", [4, 2, 8])], [value("y", [4, 1, 2, 16])], w=w, r=r)
+    best = searched(start, holds("LSTM")).best
+    left = {tensor.name: tuple(tensor.dims) for tensor in best.graph.initializer}
+    (hidden,) = (item.i for item in best.graph.node[0].attribute)
+    assert left["r"] == (1, 4 * hidden, hidden)
+    assert left["w"][:2] == (1, 4 * hidden)
+    assert left["w"][2] == 1
+
+
 def test_one_node_out_of_many_is_found_with_and_without_its_name() -> None:
     """With the name that the failure tells it takes a few tries, without it a halving; shapes go down to ones."""
     told, untold = searched(chain(200), holds("Softmax"), ("/n100",)), searched(chain(200), holds("Softmax"))

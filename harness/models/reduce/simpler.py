@@ -6,7 +6,7 @@ Its result may be invalid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -85,7 +85,32 @@ def resized(model: onnx.ModelProto, how: Resize) -> onnx.ModelProto | None:
     if how.scope == "attributes":
         changed |= _each(_renumbered, [item for node in made.graph.node for item in node.attribute], how)
         changed |= _each(_revalued, made.graph.initializer, how)
-    return restated(made) if changed else None
+    return restated(made) if changed and _is_sound(made.graph) else None
+
+
+#: Rows of gates in the weights of an operator that recurs.
+_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def _is_sound(graph: onnx.GraphProto) -> bool:
+    """Tell whether the weights of LSTM, GRU and RNN belong together, at which neither checker nor inference looks."""
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    waiting = list(graph.node)
+    while waiting:
+        node = waiting.pop()
+        if node.op_type in _GATES and not _fit(node, shapes):
+            return False
+        waiting += [inner for item in node.attribute for inner in item.g.node]
+    return True
+
+
+def _fit(node: onnx.NodeProto, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    weights, recurrence = (shapes.get(name) for name in node.input[1:3])
+    if weights is None or recurrence is None or len(weights) != 3 or len(recurrence) != 3:  # noqa: PLR2004
+        return True
+    hidden = next((int(item.i) for item in node.attribute if item.name == "hidden_size"), recurrence[2])
+    rows = _GATES[node.op_type] * hidden
+    return recurrence[1:] == (rows, hidden) and weights[:2] == (recurrence[0], rows)
 
 
 def _each(change: Callable[..., bool], parts: Iterable[object], how: Resize) -> bool:
