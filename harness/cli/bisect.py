@@ -118,10 +118,10 @@ def _by(
             good, bad = row[0].name, row[-1].name
             if target is row[0] and said(bad, ask(row[-1])).answer is Answer.GOOD:
                 print(f"{good} is bad and {bad} is good; try --good {bad} --bad {good}")
+            elif expected is Answer.BAD:
+                print(f"{good} and {bad} give the same ({told.why}): there is nothing to find between them")
             else:
-                print(
-                    f"{target.name} is {told.answer}, not {expected}: there is nothing to find between these two"
-                )
+                print(f"{good} is no good end ({told.why}): name another with --good")
             return EXIT_REGRESSION
     edge = bisect([target.name for target in row], lambda name: said(name, ask(targets[name])).answer)
     for line in _lines(edge, targets):

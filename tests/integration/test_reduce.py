@@ -84,7 +84,7 @@ def test_a_model_is_bisected_over_versions(network: Path, capsys: pytest.Capture
     assert said[-2] == "first good: rtx17 (1.7.1.116), last bad: rtx16 (1.6.1.120)"
     assert json.loads(said[-1]) == {"last_bad": "rtx16", "first_good": "rtx17", "skipped": []}
     assert trt_compat("bisect", network, "--good", "rtx15", "--bad", "rtx16") == 1
-    assert "rtx16 is good, not bad" in capsys.readouterr().out
+    assert "give the same" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

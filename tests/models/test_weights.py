@@ -294,7 +294,7 @@ def test_more_than_anybody_evaluates_is_reduced_to_a_product_and_bisected(
     said = capsys.readouterr().out
     assert "no numbers were compared: " in said
     assert main(["bisect", path, "--good", "rtx16", "--bad", "rtx17", *where]) == 1
-    assert "rtx17 is good, not bad" in capsys.readouterr().out
+    assert "give the same" in capsys.readouterr().out
 
 
 @pytest.mark.long
