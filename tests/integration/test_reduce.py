@@ -32,10 +32,10 @@ def trt_compat(verb: str, *words: object) -> int:
 
 
 @pytest.mark.contract
-def test_a_network_is_reduced_to_what_fails_and_a_second_call_tries_nothing(
+def test_a_network_is_reduced_to_what_fails_and_twice_to_the_same(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The convolution and what dequantises for it are left; the same failure, the same bytes, no engine asked twice."""
+    """The convolution and what dequantises for it are left; the same failure, the same bytes."""
     needs.network()
     out = tmp_path / "small.onnx"
     assert trt_compat("reduce", network, "--target", "rtx16", "-o", out) == 0
@@ -50,17 +50,14 @@ def test_a_network_is_reduced_to_what_fails_and_a_second_call_tries_nothing(
     assert trt_compat("check", out, "--target", "rtx16") == 1
     assert "build_failed   no-int8-convolution Conv" in capsys.readouterr().out
     assert trt_compat("reduce", network, "--target", "rtx16", "-o", out) == 0
-    assert "-> 3 nodes, 0 tries and" in capsys.readouterr().out
     assert out.read_bytes() == first
-    assert trt_compat("reduce", network, "--target", "rtx15", "-o", out) == 2
-    assert "is of another targets; delete it" in capsys.readouterr().err
 
 
 @pytest.mark.contract
 def test_what_is_off_by_more_than_the_user_allows_is_kept(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The case allows as much, the line to try it too, and what was tried is not taken for what another figure says."""
+    """The case allows as much, and the line to try it too."""
     needs.network()
     small, case, words = tmp_path / "small.onnx", tmp_path / "off.py", ("--target", "ort131", "--max-rel", 0)
     assert trt_compat("reduce", network, *words, "-o", small, "--case", case) == 0
@@ -71,8 +68,6 @@ def test_what_is_off_by_more_than_the_user_allows_is_kept(
     (variant,) = load_cases(tmp_path)[0]
     assert variant.data is not None
     assert variant.data.max_rel == 0
-    assert trt_compat("reduce", network, "--target", "ort131", "--max-rel", "1e-9", "-o", small) == 2
-    assert "is of another recipe; delete it" in capsys.readouterr().err
 
 
 @pytest.mark.contract

@@ -285,6 +285,8 @@ def test_a_saturated_output_is_not_off_by_its_own_rounding() -> None:
     tiny = accuracy(max_abs=1e-7, max_rel=0.1, cosine=0.99)
     assert classify(outcome(accuracy=(tiny,))).cls is Class.OK
     assert classify(outcome(accuracy=(dataclasses.replace(tiny, max_abs=1e-5),))).cls is Class.INACCURATE
+    stricter = Wish(allowed=(0.0, None))
+    assert classify(outcome(accuracy=(tiny,)), stricter).cls is Class.INACCURATE
 
 
 def test_wrong_numbers_outrank_a_lost_precision() -> None:
