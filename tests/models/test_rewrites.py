@@ -397,6 +397,9 @@ def test_what_is_quantised_as_it_runs_is_computed_in_floats(
 
 def test_data_that_something_else_reads_quantised_stays_so() -> None:
     assert undo_dynamic(integers("MatMulInteger", twice=True)) is None
+    shown = integers("MatMulInteger")
+    shown.graph.output.append(helper.make_tensor_value_info("scale", TensorProto.FLOAT, []))
+    assert undo_dynamic(shown) is None
 
 
 def test_the_weights_of_a_quantised_lstm_are_turned_and_dequantised() -> None:
@@ -476,6 +479,7 @@ def test_widened_weights_are_dequantised_along_their_scale(shape: tuple[int, ...
 def test_weights_with_a_scale_an_element_or_an_axis_too_new_stay() -> None:
     assert dequantise_weights(widened(np.ones((6, 4), np.float32) / 7)) is None
     assert dequantise_weights(widened(np.ones(4, np.float32), opset=12)) is None
+    assert dequantise_weights(widened(np.ones((), np.float32), opset=9)) is None
 
 
 BRANCHES = {"then_branch": "Relu", "else_branch": "Neg"}

@@ -19,10 +19,12 @@ from harness.errors import HandledError
 from harness.layers import asked, wished
 from harness.models.check import of_sizes
 from harness.models.own.shapes import (
+    SEQUENCES,
     Shapes,
     free_extents,
     in_words,
     is_batch_alone,
+    is_signal,
     part_names,
     profiles,
     runs_at,
@@ -110,13 +112,20 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
     It is read in a bounded child, for the libraries that read a stranger's model and infer its types may loop or crash.
     Raises HandledError for a file that is no model, for shapes that are not its, and for a pattern that names no node.
     """
+    found: list[OwnModel | str] = []
     try:
-        (found,) = stream(_loaded, Path.cwd(), path, wanted, name, seconds=SECONDS, memory_mib=_memory(path))
+        found.extend(
+            stream(_loaded, Path.cwd(), path, wanted, name, seconds=SECONDS, memory_mib=_memory(path))
+        )
     except ChildFailed as error:
-        raise HandledError(f"{path}: cannot be read: the process that read it {error}; {_REMEDY}") from error
-    if isinstance(found, str):
-        raise HandledError(found)
-    loaded: OwnModel = found
+        # Where it was read, the search for the length of a signal took too long.
+        if not found:
+            raise HandledError(
+                f"{path}: cannot be read: the process that read it {error}; {_REMEDY}"
+            ) from error
+    loaded = found[-1]
+    if isinstance(loaded, str):
+        raise HandledError(loaded)
     return loaded
 
 
@@ -128,6 +137,7 @@ def _memory(path: Path) -> int:
 
 
 def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[OwnModel | str]:
+    """Yield the model, and once more where a signal runs at another length; a sentence where it is none."""
     # The process that children are forked from has a folder of its own.
     os.chdir(folder)
     try:
@@ -137,15 +147,29 @@ def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[Own
             said = f"{weights} of weights stay in their files; no reference is computed"
             own = replace(own, weights=weights, assumed=(*own.assumed, said))
         yield own
+        if weights is None and own.made_up:
+            yield from _of_a_length(model, own, wanted)
     except HandledError as error:
         yield str(error)
 
 
-def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) -> OwnModel:
+def _of_a_length(model: onnx.ModelProto, own: OwnModel, wanted: Wanted) -> Iterator[OwnModel]:
+    """Yield a signal's model with the first length that the reference evaluator gets through, if any."""
+    given = {name: shape[1] for name in wanted.shapes.names if (shape := wanted.shapes.of(name))}
+    for length in SEQUENCES if is_signal(model, given) else ():
+        other = own_model(model, own.label, wanted, name=own.variant.name, sequence=length)
+        if runs_at(model, {each.input: each.optimum for each in other.variant.recipe.profiles}):
+            yield other
+            return
+
+
+def own_model(
+    model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str, sequence: int = SEQUENCES[0]
+) -> OwnModel:
     """Return a model in memory as `load_own` returns one of a file."""
     free_extents(model)
     nodes = asked(model)
-    made, assumed = profiles(label, model, wanted.shapes)
+    made, assumed = profiles(label, model, wanted.shapes, sequence)
     renamed = tuple(part_names(model, made))
     recipe = Recipe(
         typing=wanted.typing,

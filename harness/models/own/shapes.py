@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -22,7 +22,8 @@ Shape = tuple[int, ...]
 #: Sizes of a height or a width, in the order that they are tried: what networks halve five times.
 _SPATIAL = (64, 32, *range(96, 641, 32))
 #: Lengths of a sequence, in the order that they are tried: a signal holds a window of the transform at its start.
-_SEQUENCES = (16, 256, 512, 1024, 4096)
+SEQUENCES = (16, 256, 512, 1024, 4096)
+_FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE})
 #: Bytes above which a weight is not worth a copy: it decides no shape.
 _LARGE = 4096
 #: Ranks of images and volumes, with batch and channels.
@@ -87,7 +88,7 @@ def parse_shapes(text: str, option: str) -> dict[str, Shape]:
 
 
 def profiles(
-    label: str, model: onnx.ModelProto, shapes: Shapes
+    label: str, model: onnx.ModelProto, shapes: Shapes, sequence: int = SEQUENCES[0]
 ) -> tuple[tuple[Profile, ...], tuple[str, ...]]:
     """Return a profile for each dynamic input, and a sentence for each that has made-up sizes.
 
@@ -107,7 +108,7 @@ def profiles(
                 f"{label}: gives input {name!r} no rank; name its shape: --shapes {name}:1x3x224x224"
             )
     usual = {name: given[1] for name in fed if (given := shapes.of(name))}
-    invented = made_up_shapes(model, usual)
+    invented = made_up_shapes(model, usual, sequence)
     made, assumed = [], []
     for name, value in fed.items():
         declared = _declared(value)
@@ -209,26 +210,22 @@ class _Axis(IntEnum):
     SPATIAL = 64
 
 
-def made_up_shapes(model: onnx.ModelProto, given: Mapping[str, Shape]) -> dict[str, Shape]:
+def made_up_shapes(
+    model: onnx.ModelProto, given: Mapping[str, Shape], sequence: int = SEQUENCES[0]
+) -> dict[str, Shape]:
     """Return a shape for each input with dynamic axes that is not `given`; axes of one name have one size.
 
     A height and a width have the first size in which shape inference finds no fault, 64 where it finds some in all. A
-    sequence of floats has the first length that the reference evaluator gets through, 16 where it does with none: no
-    inference of shapes looks at what a window or a padding needs.
+    sequence has the length given.
     """
     declared = {value.name: extents(value) for value in fed_inputs(model)}
     kinds, known = _kinds(declared.values()), _sizes_of_names(declared, given)
     wanted = {name: own for name, own in declared.items() if name not in given and not _is_static(own)}
 
-    def shapes(spatial: int, sequence: int = _SEQUENCES[0]) -> dict[str, Shape]:
+    def shapes(spatial: int) -> dict[str, Shape]:
         return {name: tuple(_sizes(own, kinds, known, (spatial, sequence))) for name, own in wanted.items()}
 
     first = shapes(_SPATIAL[0])
-    if _is_signal(
-        model, {name: own for name, own in wanted.items() if shapes(0, 1)[name] != shapes(0, 2)[name]}
-    ):
-        lengths = (shapes(_SPATIAL[0], length) for length in _SEQUENCES)
-        return next((each for each in lengths if runs_at(model, {**each, **given})), first)
     light = _without_weights(model)
     if first == shapes(_SPATIAL[1]) or not _fits(light, given):
         return first
@@ -236,12 +233,14 @@ def made_up_shapes(model: onnx.ModelProto, given: Mapping[str, Shape]) -> dict[s
     return next(found, first)
 
 
-def _is_signal(model: onnx.ModelProto, sequences: Collection[str]) -> bool:
-    """Tell whether a sequence that the model is fed is of floats: not of tokens, which have any length."""
-    floats = {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE}
-    return any(
-        value.name in sequences and value.type.tensor_type.elem_type in floats for value in fed_inputs(model)
-    )
+def is_signal(model: onnx.ModelProto, given: Mapping[str, Shape]) -> bool:
+    """Tell whether the length of a sequence of floats is made up; one of tokens may have any.
+
+    No inference of shapes looks at the length that a window or a padding needs.
+    """
+    one, two = (made_up_shapes(model, given, length) for length in SEQUENCES[:2])
+    kinds = {value.name: value.type.tensor_type.elem_type for value in fed_inputs(model)}
+    return any(one[name] != two[name] and kinds[name] in _FLOATS for name in one)
 
 
 def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:

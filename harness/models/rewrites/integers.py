@@ -15,7 +15,8 @@ _INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 #: Inputs of DynamicQuantizeLSTM: weights, their scale, their zero point; and how many LSTM has of its own.
 _GATES = ((1, 8, 9), (2, 10, 11))
 _LSTM_INPUTS = 8
-_AXIS_SINCE = 13
+#: Opsets of DequantizeLinear, and of its axis.
+_SINCE, _AXIS_SINCE = 10, 13
 _MOVING = frozenset({"Gather", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Slice"})
 _EIGHT_BITS = (np.int8, np.uint8)
 
@@ -29,7 +30,7 @@ def undo_dynamic(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelP
     chosen = _undoable(editor)
     for node in chosen:
         kept = {item.name: helper.get_attribute_value(item) for item in node.attribute}
-        operands = [name for index in (0, 1) if (name := _in_float(editor, node, index))]
+        operands = [_in_float(editor, node, index) for index in (0, 1)]
         made = editor.add(_INTEGER[node.op_type], operands, f"{node.output[0]}/float", **kept)
         editor.instead(node.output[0], made)
     for scale in dict.fromkeys(source.output[1] for node in chosen for source in _sources(editor, node)):
@@ -53,7 +54,9 @@ def dequantise_weights(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.
         if scale is None or scale.dtype != np.float32:
             continue
         axes = [at for at, size in enumerate(_aligned(scale, stored.ndim)) if size > 1]
-        if scale.ndim > stored.ndim or len(axes) > 1 or (axes and editor.opset < _AXIS_SINCE):
+        since = _AXIS_SINCE if axes else _SINCE
+        fits = scale.ndim <= stored.ndim and len(axes) <= 1
+        if not fits or editor.opset < since or any(scale.size != stored.shape[axis] for axis in axes):
             continue
         shape = (-1,) if axes else ()
         constants = {"scale": scale.reshape(shape), "zero": np.zeros(scale.size, np.int8).reshape(shape)}
@@ -71,7 +74,12 @@ def _aligned(scale: Array, rank: int) -> tuple[int, ...]:
 
 def _undoable(editor: Editor) -> list[onnx.NodeProto]:
     """Return the integer products whose data nothing else reads quantised, and whose weights are known."""
-    nodes = [node for node in editor.of(*_INTEGER) if all(_known(editor, node, index) for index in (0, 1))]
+    nodes = [
+        node
+        for node in editor.of(*_INTEGER)
+        if all(_known(editor, node, index) for index in (0, 1))
+        and all(_is_inner(editor, source) for source in _sources(editor, node))
+    ]
     while True:
         ids = {id(node) for node in nodes}
         still = [
@@ -94,6 +102,12 @@ def _sources(editor: Editor, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
         maker = editor.maker(name)
         if maker is not None and maker.op_type == "DynamicQuantizeLinear":
             yield maker
+
+
+def _is_inner(editor: Editor, source: onnx.NodeProto) -> bool:
+    """Tell whether the scale of data is read by nodes alone: no output of the network, and in no subgraph."""
+    scale = source.output[1]
+    return scale not in editor.outputs and all(scale in node.input for node in editor.readers(scale))
 
 
 def _known(editor: Editor, node: onnx.NodeProto, index: int) -> bool:
