@@ -41,6 +41,11 @@ def clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def one_line(text: str, limit: int) -> str:
+    """Return the visible characters of a text on one line of no more than `limit`."""
+    return clip(" ".join(visible(text).split()), limit)
+
+
 def tail(text: str, limit: int) -> str:
     """Return the last `limit` characters, from the start of a line where that is possible."""
     if len(text) <= limit:

@@ -32,7 +32,7 @@ from harness.models.own import Given, load_own
 from harness.models.own.model import of_made_up_sizes
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
-from harness.text import clip, visible
+from harness.text import one_line
 from harness.words import Class
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Say between which two versions something changed: tried are targets of one series of matrix.yaml between A "
         "and B, by version, half of them ruled out by each. What cannot run here is skipped. The exit code is 0 where "
-        "it was found, 1 where the ends are not as they are said to be, and 3 where an end cannot be tried."
+        "it was found, 1 where the ends are not as they are said to be, and 3 where an end "
+        "cannot be tried or may have failed for sizes that were made up."
     )
     command.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
     command.add_argument("--good", required=True, metavar="A", help="a target where all is well")
@@ -81,7 +82,7 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
     width = max(map(len, targets))
 
     def said(name: str, told: Told) -> Told:
-        words = clip(" ".join(visible(told.why).split()), _WIDEST)
+        words = one_line(told.why, _WIDEST)
         doing.say(f"{name:<{width}} {targets[name].version:<12} {told.answer:<5} {words}")
         doing.now("")
         return told

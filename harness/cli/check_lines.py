@@ -17,7 +17,7 @@ from harness.models.check import (
     worse,
 )
 from harness.models.static import State
-from harness.text import clip, visible
+from harness.text import clip, one_line, visible
 from harness.words import GOOD, PREDICATE, Class, said
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _by_reason(what: str, found: Iterable[tuple[Judged, str]]) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    return clip(" ".join(visible(text).split()), _WIDEST)
+    return one_line(text, _WIDEST)
 
 
 def static_lines(

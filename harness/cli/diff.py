@@ -19,7 +19,7 @@ from harness.compare.step import Step, step
 from harness.errors import HandledError
 from harness.report.labels import KINDS
 from harness.report.model import Results, load_results, results_file
-from harness.text import clip, did_you_mean, visible
+from harness.text import did_you_mean, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -241,4 +241,4 @@ def _wrapped(text: str, indent: str, style: str = "", longest: int | None = _LON
 
 
 def _line(text: str) -> str:
-    return clip(" ".join(visible(text).split()), _LONGEST)
+    return one_line(text, _LONGEST)

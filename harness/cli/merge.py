@@ -19,7 +19,8 @@ from harness.report.model import results_file
 from harness.run.commands import published_lines
 from harness.share.submission import Archive, checked_account, read, unknown
 from harness.suites.report import absorb_suites, build_suites, suite_folders
-from harness.text import clip, visible
+from harness.suites.running import About
+from harness.text import clip, one_line, visible
 from harness.words import Verdict
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def merge(options: argparse.Namespace) -> int:
         if not Store(folder).holds_records and not suite_folders(folder):
             why = ", and no record can be made of a results.json" if results_file(folder).is_file() else ""
             raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
+        for suite in suite_folders(folder):
+            # Before anything is taken in: raises where the suite's description cannot be read.
+            About.read(suite)
     sent = [(path, _sound(path, account)) for path in archives]
     others = [Store(folder) for folder in folders]
     with Store(writable(options.reports)) as store:
@@ -95,7 +99,7 @@ def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int
     # What fails every other night on one stack would make every other night red, and say nothing of the engine.
     bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
     for name, row in bad:
-        print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.reason).split()), 200)}")
+        print(f"regressed: {name}{_on(row)}: {one_line(row.reason, 200)}")
     worse = [cell.id for suite in suites for cell in suite.regressed]
     print("".join(f"regressed: {name}: worked in the run before\n" for name in worse), end="")
     return EXIT_REGRESSION if bad or worse else EXIT_OK

@@ -154,13 +154,13 @@ def add_building(command: argparse.ArgumentParser) -> None:
         "--max-rel",
         type=_figure,
         metavar="N",
-        help=f"how far an output may be off, of its magnitude {by_precision}",
+        help=f"the most an output may be off, as a fraction of its magnitude {by_precision}",
     )
     command.add_argument(
         "--cosine",
         type=_figure,
         metavar="N",
-        help=f"what cosine an output has with what is expected, at least {by_precision}",
+        help=f"the least cosine between an output and the expected one {by_precision}",
     )
 
 

@@ -44,7 +44,7 @@ from harness.run.provision.images import THRESHOLD_VARIABLE
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import SlurmExecutor
 from harness.scratch import reap_scratch
-from harness.text import clip, visible
+from harness.text import one_line, visible
 from harness.words import GOOD, Class, Verdict
 
 #: Cells between two progress lines where no bar can be drawn.
@@ -102,7 +102,9 @@ def run(options: argparse.Namespace) -> int:
         return run_task(options)
     if options.suite is not None:
         if options.executor != "local":
-            raise HandledError(f"--executor {options.executor} runs the cases alone; leave out it or --suite")
+            raise HandledError(
+                f"--executor {options.executor} runs the cases alone; leave that or --suite out"
+            )
         from harness.cli.suite import run_suite  # noqa: PLC0415  (what reads suites takes its time)
 
         return run_suite(options)
@@ -281,7 +283,7 @@ def _why_nothing_ran(judged: list[Judged]) -> str:
     hindered = [result for result in judged if result.outcome.state != "not_applicable"] or judged
     (most, _), *others = Counter(result.judgement.sentence for result in hindered).most_common()
     more = f", and {len(others)} other reason{'s' if len(others) > 1 else ''}" if others else ""
-    return f"{clip(' '.join(visible(most).split()), 300)}{more}"
+    return f"{one_line(most, 300)}{more}"
 
 
 #: Cells of a list that are named one by one; a longer list is told by cause, and the report has them all.
@@ -377,10 +379,10 @@ def _listed(title: str, results: Sequence[Judged]) -> Iterator[str]:
 
 def _told(result: Judged) -> str:
     if not result.failed:
-        return _short(result.judgement.sentence)
-    told = _short(f"{result.classification.cls}: {headline(result)}")
+        return one_line(result.judgement.sentence, _WIDEST)
+    told = one_line(f"{result.classification.cls}: {headline(result)}", _WIDEST)
     # What was claimed of a regressed cell is news as well, and an engine's sentence must not push it off the line.
-    return f"{told}; {_short(claim(result))}" if result.judgement.expectation else told
+    return f"{told}; {one_line(claim(result), _WIDEST)}" if result.judgement.expectation else told
 
 
 def _by_cause(title: str, results: Sequence[Judged], cause: Callable[[Judged], str]) -> Iterator[str]:
@@ -393,7 +395,7 @@ def _by_cause(title: str, results: Sequence[Judged], cause: Callable[[Judged], s
     most = sorted(causes.items(), key=lambda entry: -len(entry[1]))
     for text, found in most[:_MOST_CAUSES]:
         targets = dict.fromkeys(result.cell.target.name for result in found)
-        yield f"  {len(found):>4}  {_short(text)}: {', '.join(targets)}"
+        yield f"  {len(found):>4}  {one_line(text, _WIDEST)}: {', '.join(targets)}"
     if len(most) > _MOST_CAUSES:
         rest = sum(len(found) for _, found in most[_MOST_CAUSES:])
         yield f"  {rest:>4}  by {_number(len(most) - _MOST_CAUSES, 'other cause')}, which the report lists"
@@ -414,8 +416,3 @@ def _number(count: int, noun: str) -> str:
 
 def _plural(name: str, count: int = 2) -> str:
     return f"{name}s" if name.endswith("failure") and count != 1 else name
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."

@@ -258,7 +258,7 @@ def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> Non
     _block("this cell again", [shlex.join(again)])
     if hand.command:
         saved = options.save or model_file(cell)
-        save = shlex.join(["trt-compat", "show", cell.id, "--save", saved, *places(options, reports=False)])
+        save = shlex.join(["trt-compat", "show", cell.id, "--save", saved, *where_from])
         more = ", repro.py and its recipe" if hand.recipe else ""
         told = f"by hand, as a bug report needs it; the first line saves the model{more}"
         folder = str(Path(saved).parent)

@@ -67,7 +67,7 @@ def submit(options: argparse.Namespace) -> int:
     _need_own_cases(options)
     _need_clean_checkout()
     project = built(load_project(options), options)
-    cells = _suite(project, options)
+    cells = _cells_of_one_target(project, options)
     measured = _measure(project, cells, options)
     records = [(outcome, log) for _, outcome, log in measured]
     data = submission(records, account)
@@ -110,7 +110,7 @@ def _need_clean_checkout() -> None:
         )
 
 
-def _suite(project: Project, options: argparse.Namespace) -> list[Cell]:
+def _cells_of_one_target(project: Project, options: argparse.Namespace) -> list[Cell]:
     """Return the cells to measure, those first of which something is claimed.
 
     Raises HandledError for those of several targets.

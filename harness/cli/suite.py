@@ -20,7 +20,7 @@ from harness.run.provision.requirements import refuse_unconfined
 from harness.suites.items import find_suite
 from harness.suites.report import build_suite
 from harness.suites.running import About, SuitePrepared, SuiteStore
-from harness.text import clip, visible
+from harness.text import one_line
 
 #: Models between two lines of progress.
 _EVERY = 200
@@ -53,7 +53,7 @@ def run_suite(options: argparse.Namespace) -> int:
         finally:
             report = build_suite(matrix, store.path) if store.holds_records else None
     for name, outcome in store.refused.items():
-        print(f"{name}: {outcome.state}: {clip(' '.join(visible(outcome.reason).split()), 300)}")
+        print(f"{name}: {outcome.state}: {one_line(outcome.reason, 300)}")
     if report is None:
         print("nothing that was selected ran")
         return EXIT_INFRA

@@ -19,6 +19,10 @@ from harness.words import GOOD, Basis, Class, Role, Verdict
 _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
 #: Kinds whose rows name what to use meanwhile.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
+#: Workarounds of a variant that are named.
+_MOST = 2
+#: Variants with their cells on one target, by `case.variant`.
+OnTarget = Mapping[str, tuple[VariantView, Known]]
 
 
 @dataclass(frozen=True)
@@ -232,14 +236,6 @@ def _seen(pair: Pair, names: tuple[str, str]) -> str:
     if len(set(read.values())) == 1:
         return next(iter(read.values()))
     return "; ".join(f"{name}: {text}" for name, text in read.items())
-
-
-#: Variants named.
-_MOST = 2
-
-
-#: Variants with their cells on one target, by `case.variant`.
-OnTarget = Mapping[str, tuple[VariantView, Known]]
 
 
 def instead(column: OnTarget, variant: VariantView, cell: Known, proofs: Sequence[str]) -> tuple[str, ...]:

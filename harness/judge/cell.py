@@ -46,7 +46,7 @@ class Judged:
 
     @property
     def failed(self) -> bool:
-        """Tell whether the engine failed at the recipe, known or not."""
+        """Tell whether the engine failed, whether that was known or not."""
         verdict = self.judgement.verdict
         if verdict is Verdict.NEW:
             return self.classification.cls not in GOOD

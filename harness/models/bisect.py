@@ -18,7 +18,7 @@ from harness.text import did_you_mean
 from harness.words import GOOD, PREDICATE, Class, Precision, Word, said
 
 _SERIES = ("engine", "platform", "compute capability", "provider")
-_FORMS = "class, signature, numbers, slower:5% and int8:NODE"
+_FORMS = "class, signature, numbers, slower:5% or int8:NODE"
 _SLOWER = re.compile(r"slower:(\d+(?:\.\d+)?)%?")
 
 
@@ -131,7 +131,7 @@ def parse_symptom(text: str) -> Symptom:
     word, _, node = text.partition(":")
     if node and word in {str(each) for each in Precision}:
         return Symptom("precision", node=node, precision=Precision(word))
-    raise HandledError(f"--symptom {text!r}: is none; there are {_FORMS}")
+    raise HandledError(f"--symptom {text!r} is no symptom; give {_FORMS}")
 
 
 def check_node(symptom: Symptom, nodes: list[str], label: str) -> None:

@@ -60,8 +60,8 @@ def ran(judged: Judged) -> bool:
 def of_sizes(judged: Iterable[Judged]) -> list[Judged]:
     """Return the failures of one model that may come of made-up sizes, which it cannot have.
 
-    None may where another target built or ran it with them. A failure of the parser, which sees no sizes, is none of
-    them; nor is the failed build of an engine that takes the graph alone.
+    There are none where another target built or ran the model at these sizes. Failures of the parser do not count, for
+    it sees no sizes; nor does a failed build of an engine that takes the graph alone.
     """
     judged = list(judged)
     if any(

@@ -19,7 +19,7 @@ from harness.models.matches import Known
 from harness.models.restrictions import KEPT, Use, uses
 from harness.plan import Cell, claims_about
 from harness.run.child import ChildFailed, stream
-from harness.run.prepared import MEMORY_MIB
+from harness.run.prepared import memory_for
 from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Word
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def static_answers(
 def _read(model: OwnModel) -> StaticModel:
     """Return a model held against the tables in a bounded child: functions in functions may grow without end."""
     data = model.variant.model_bytes()
-    memory = MEMORY_MIB + (8 * len(data) >> 20)
+    memory = memory_for(len(data))
     try:
         held: StaticModel
         (held,) = stream(_held, data, model.variant.recipe, seconds=_SECONDS, memory_mib=memory)

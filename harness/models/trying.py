@@ -48,10 +48,12 @@ class How:
 
     def __post_init__(self) -> None:
         if self.via not in get_args(Via):
-            raise HandledError(f"via={self.via!r}: is no place; {did_you_mean(str(self.via), get_args(Via))}")
+            raise HandledError(
+                f"via={self.via!r}: engines run in no such place; {did_you_mean(str(self.via), get_args(Via))}"
+            )
         jobs: object = self.jobs
         if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
-            raise HandledError(f"jobs={jobs!r}: is no whole number above 0")
+            raise HandledError(f"jobs={jobs!r}: give a whole number above 0")
 
 
 class Nowhere:

@@ -18,7 +18,7 @@ from harness.models.rewrites import REWRITES, Rewrite
 from harness.record.outcome import Accuracy
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, compare, reference
-from harness.run.prepared import MEMORY_MIB, SECONDS
+from harness.run.prepared import SECONDS, memory_for
 from harness.words import Class
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _compared(
         why = "the model's weights stay in their files" if outside(model) else size
         return [replace(each, uncompared=f"no reference was computed: {why}") for each in found]
     models = [tried[index].model.SerializeToString() for index in helping]
-    memory = MEMORY_MIB + (8 * len(data) >> 20)
+    memory = memory_for(len(data))
     todo = list(helping)
     try:
         for result in stream(

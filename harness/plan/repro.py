@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 Asked = Dict[str, Any]
 
@@ -123,13 +123,7 @@ def calibrator(asked: Asked, trt: Any) -> Any:
 
 
 def batches(asked: Asked, wish: Asked) -> List[Dict[str, Any]]:
-    """Return the batches: of calibration.npz, along the first axis, or made up."""
-    if wish.get("data"):
-        import numpy as np
-
-        arrays = np.load("calibration.npz")
-        count = range(wish["batches"])
-        return [{name: np.ascontiguousarray(arrays[name][i]) for name in arrays} for i in count]
+    """Return made-up batches."""
     drawn = {one["name"]: (unit(one) * 2 - 1).astype("float32") for one in asked["inputs"]}
     scales = (SCALES[index % len(SCALES)] for index in range(wish["batches"]))
     return [
@@ -137,7 +131,7 @@ def batches(asked: Asked, wish: Asked) -> List[Dict[str, Any]]:
     ]
 
 
-def spoilt(values: Any, fault: str | None) -> Any:
+def spoilt(values: Any, fault: Optional[str]) -> Any:
     """Return values as a wrong calibrator hands them over."""
     values = values.astype("float32")
     if fault == "float64":

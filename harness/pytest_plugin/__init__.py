@@ -73,7 +73,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "fresh": {"action": "store_true", "help": "run every cell, whatever is recorded"},
     }
     for name, attributes in options.items():
-        group.addoption(f"--{name}", dest=f"compat_{name.replace('-', '_')}", **attributes)
+        group.addoption(f"--{name}", dest=f"compat_{name}", **attributes)
 
 
 class CellFailed(Exception):

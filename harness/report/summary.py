@@ -11,7 +11,7 @@ from harness.known.cell import shared_advice
 from harness.known.model import Known, OnGpu
 from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.model import Results
-from harness.text import capital, clip, listed, visible
+from harness.text import capital, listed, one_line
 from harness.words import GOOD, UNJUDGED, Basis, Class
 
 #: GitHub refuses a comment of more than 65 536 characters; a job summary may have 1 MiB.
@@ -118,12 +118,12 @@ def _section(title: str, lines: Sequence[str], count: int | None = None) -> list
 
 def _plain(text: str) -> str:
     """Return text that Markdown shows as it is, on one line, and in which nobody is mentioned."""
-    flat = clip(" ".join(visible(text).split()), _PER_LINE)
+    flat = one_line(text, _PER_LINE)
     return _MARKUP.sub(r"\\\1", flat).replace("@", "@\u2060")
 
 
 def _code(text: str) -> str:
-    return "`" + clip(" ".join(visible(text).split()), _PER_LINE).replace("`", "'") + "`"
+    return "`" + one_line(text, _PER_LINE).replace("`", "'") + "`"
 
 
 def counts(results: Results) -> dict[str, int]:

@@ -144,6 +144,12 @@ MEMORY_MIB = 4096
 #: Variants that are made ready in one child beside the one that was asked for; a process takes as long as 20 of them.
 _TOGETHER = 31
 
+
+def memory_for(size: int) -> int:
+    """Return the MiB that a child may take that holds a model of so many bytes: parsed, copied, its types inferred."""
+    return MEMORY_MIB + (8 * size >> 20)
+
+
 _Key = tuple[str, str]
 
 

@@ -169,7 +169,7 @@ class SlurmExecutor:
         for job in self._jobs(cell for cell in cells if inapplicable_because(cell) is None):
             for task in job.tasks:
                 target = next(iter(task.left.values())).target
-                yield f"task {task.folder.name}: {len(task.left)} cells of {target.name}"
+                yield f"task {task.folder.name}: {len(task.left)} of the cells of {target.name}"
             yield shlex.join(job.line)
 
     def check(self) -> None:
@@ -293,11 +293,9 @@ class SlurmExecutor:
             time.sleep(_EVERY)
         return True
 
-    def _queue(self) -> list[tuple[str, str]]:
-        """Return state and reason of each task that has not ended; raises InfraError where Slurm does not answer."""
-        words = ("--noheader", "--array", f"--name={self._name}", "--format=%T|%r")
-        lines = (line.strip().partition("|") for line in _answer("squeue", *words).splitlines())
-        return [(state, reason) for state, _, reason in lines]
+    def _queue(self) -> bool:
+        """Tell whether a task has not ended; raises InfraError where Slurm does not answer."""
+        return bool(_answer("squeue", "--noheader", f"--name={self._name}").strip())
 
 
 def _asked(target: Target) -> tuple[str, ...]:

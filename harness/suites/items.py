@@ -89,6 +89,8 @@ def folder_suite(path: Path) -> Suite:
         raise HandledError(
             f"{path}: holds no model; each is to be in a folder of its own, as in {path}/NAME/{_MODEL}"
         )
+    if _word(path.resolve().name) == ONNX_NODE.name:
+        raise HandledError(f"{path}: is called as ONNX's own suite is; rename the folder")
     title = f"Models of {path.resolve().name}"
     source = f"models of the folder {path.resolve().name}"
     return Suite(_word(path.resolve().name), title, source, functools.partial(_in_folder, path))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import HandledError
 from harness.history import read_history, take_history, update_history
 from harness.known.model import Known
 from harness.matrix import Matrix
@@ -100,11 +101,15 @@ def verify_suites(matrix: Matrix, reports: Path) -> list[str]:
     faults: list[str] = []
     for folder in suite_folders(reports):
         store = Store(folder, tell=lambda _: None)
-        found = _recorded(matrix, folder, store)
-        if found is None:
-            faults += store.faults
+        try:
+            found = _recorded(matrix, folder, store)
+            if found is None:
+                faults += store.faults
+                continue
+            report = SuiteReport(About.read(folder), folder, results_of(found, read_history(folder)))
+        except HandledError as error:
+            faults.append(str(error))
             continue
-        report = SuiteReport(About.read(folder), folder, results_of(found, read_history(folder)))
         faults += verify_recorded(found, store, folder, report.files())
     return faults
 

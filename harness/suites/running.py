@@ -143,8 +143,8 @@ class SuiteStore(Store):
     `unjudged` counts the models that the machinery failed.
     """
 
-    def __init__(self, reports: Path, about: About, *, run: str, worker: str = "main") -> None:
-        super().__init__(reports / SUITES / about.name, run=run, worker=worker)
+    def __init__(self, reports: Path, about: About, *, run: str) -> None:
+        super().__init__(reports / SUITES / about.name, run=run)
         self._about: About | None = about
         self.refused: dict[str, Outcome] = {}
         self.unjudged = 0

@@ -37,6 +37,8 @@ WRITTEN = (
     *("/proc/self/exe", "/sys/power/state", "/sys/kernel/uevent_helper", "/sys/fs/cgroup/release_agent"),
     "/sys/fs/cgroup/cgroup.procs",
 )
+#: How the attempts of this job were refused.
+REFUSED = []  # type: List[str]
 SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock")
 
 
@@ -47,14 +49,17 @@ def preload(engine: str) -> Dict[str, str]:
 
 def run(job: Dict[str, Any], _body: bytes, emit: Emit) -> None:
     """Make the attempt that the recipe names."""
+    del REFUSED[:]
     through = list(globals()["do_" + job["recipe"]["do"]]())
-    emit("message", severity="INFO", text=json.dumps(through[:50]))
+    emit("message", severity="INFO", text=json.dumps({"through": through[:50], "refused": REFUSED[:50]}))
 
 
 def _succeeds(act: Callable[..., Any], *arguments: Any) -> bool:
+    """Make an attempt; what is not there is none, and is not refused either."""
     try:
         act(*arguments)
-    except OSError:
+    except OSError as error:
+        REFUSED.append(errno.errorcode.get(error.errno or 0, "?"))
         return False
     return True
 
@@ -76,6 +81,8 @@ def do_calls() -> Iterator[str]:
         LIBC.syscall(ctypes.c_long(numbers[platform.machine() != "x86_64"]), *([nothing] * 6))
         if ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS, errno.EACCES):
             yield name
+        else:
+            REFUSED.append(errno.errorcode[ctypes.get_errno()])
 
 
 def do_network() -> List[str]:

@@ -88,9 +88,12 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(folder)
     for words, sentence in (
         ({"targets": "rtx71"}, "did you mean 'rtx17'"),
-        ({"targets": "ort131", "jobs": -1}, "jobs=-1: is no whole number above 0"),
-        ({"targets": "ort131", "jobs": "3"}, "jobs='3': is no whole number above 0"),
-        ({"targets": "ort131", "via": "dokcer"}, "via='dokcer': is no place; did you mean 'docker'"),
+        ({"targets": "ort131", "jobs": -1}, "jobs=-1: give a whole number above 0"),
+        ({"targets": "ort131", "jobs": "3"}, "jobs='3': give a whole number above 0"),
+        (
+            {"targets": "ort131", "via": "dokcer"},
+            "via='dokcer': engines run in no such place; did you mean 'docker'",
+        ),
         ({"targets": "ort131", "flags": ["INT88"]}, "no version of TensorRT has; did you mean 'INT8'"),
         ({"targets": "ort131", "shapes": {"nothing": (1,)}}, "has no input 'nothing'"),
         ({"targets": "ort131", "flags": "INT88"}, "no version of TensorRT has; did you mean 'INT8'"),
@@ -109,7 +112,7 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         harness.check(onnx.ModelProto())
     with pytest.raises(HandledError, match="selects no cell"):
         harness.measure("nonsense")
-    with pytest.raises(HandledError, match="jobs=0: is no whole number"):
+    with pytest.raises(HandledError, match="jobs=0: give a whole number"):
         harness.measure("mish", targets="ort131", jobs=0)
     assert not Path("reports").exists()
 

@@ -174,7 +174,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     "a suite on Slurm": (
         nothing,
         ["run", "--executor", "slurm", "--suite", "onnx-node"],
-        "--executor slurm runs the cases alone; leave out it or --suite",
+        "--executor slurm runs the cases alone; leave that or --suite out",
     ),
     "matrix is no YAML": (matrix("targets:", "targets: ["), ["run"], "matrix.yaml"),
 }

@@ -61,7 +61,7 @@ def test_a_dry_run_prints_the_line_and_needs_no_slurm(
     assert main(["run", "--executor", "slurm", "--dry-run", "--pull", "-k", "relu"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert "task 1-0: 1 cells of trt86\n" in out
+    assert "task 1-0: 1 of the cells of trt86\n" in out
     assert "sbatch --gres=gpu:1 --wait " in out
     assert f" -m harness run --via auto --matrix {toy}/matrix.yaml --cases {toy}/cases --pull --task " in out
     assert not (toy / "reports").exists()

@@ -108,7 +108,7 @@ def test_no_line_runs_on(cells: tuple[Cell, ...]) -> None:
     """What an engine says may be long and of many lines; a line of the list is neither."""
     lines = list(summarise([fails(cells[0], "word\n" * 500)]))
     assert max(map(len, lines)) < 300
-    assert lines[3].endswith("...")
+    assert lines[3].endswith("…")
     assert not [line for line in lines if "\n" in line]
 
 

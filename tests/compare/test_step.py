@@ -102,9 +102,9 @@ def test_samples_that_are_no_time_are_not_compared(value: float) -> None:
     assert rows(judged(sampled("rtx16", *(value,) * 50), timed("rtx17", 1.0))) == []
 
 
-def unasked(on: str, convolution: str, pool: str = "fp32") -> Outcome:
+def unasked(on: str, convolution: str) -> Outcome:
     """Return an outcome of a variant that wants nothing: its convolution in a layer, its activation in another."""
-    act = replace(factory.activation_layer(), precision=pool)
+    act = replace(factory.activation_layer(), precision="fp32")
     return factory.outcome("int8-entropy", on, layers=(factory.conv_layer(convolution, fused=False), act))
 
 

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.unit
 
 MATRIX = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
 LINK = Link("https://github.com/NVIDIA/TensorRT/issues/1", "an issue")
-REMOVED = "this version has no IBuilderConfig.int8_calibrator"
 
 
 def cell(target: str = "trt86", outcome: Class | None = None) -> Cell:

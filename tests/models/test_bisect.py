@@ -137,7 +137,7 @@ def test_runs_that_do_not_agree_say_nothing() -> None:
 @pytest.mark.parametrize("text", ["", "fast", "slower", "slower:x", "int8", "int8:", "int9:/a"])
 def test_what_is_no_symptom_is_refused(text: str) -> None:
     with pytest.raises(
-        HandledError, match="is none; there are class, signature, numbers, slower:5% and int8:NODE"
+        HandledError, match="is no symptom; give class, signature, numbers, slower:5% or int8:NODE"
     ):
         parse_symptom(text)
 

@@ -20,6 +20,7 @@ from harness.models.rewrites.operators import (
     float_weights,
     half_deconvolution,
     half_products,
+    zeros_in_kernel,
 )
 from harness.models.rewrites.quantised import (
     behind_activation,
@@ -357,6 +358,13 @@ def dilated() -> onnx.ModelProto:
     y = g.conv_transpose(x, g.weight("w", (2, 3, 3, 3)), name="/up", kernel=3, dilation=2)
     g.output(y, [1, 3, "h", "w"])
     return g.model()
+
+
+def test_zeros_in_a_kernel_take_the_place_of_its_dilation() -> None:
+    wide = zeros_in_kernel(dilated(), ())
+    assert off(dilated(), wide) < 1e-6
+    assert wide is not None
+    assert zeros_in_kernel(wide, ()) is None
 
 
 def integers(op: str, *, per_channel: bool = False, twice: bool = False) -> onnx.ModelProto:

@@ -1,4 +1,4 @@
-"""Cells are all variants on all targets; picking and inapplicable_because are pure and say why."""
+"""Cells are all variants on all targets; a selection and a reason not to run need nothing but them."""
 
 from __future__ import annotations
 

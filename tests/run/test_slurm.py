@@ -93,13 +93,13 @@ def test_targets_that_ask_the_same_share_a_line_that_a_shell_reads(
     cells = [cell("a", first), cell("a", far), *(cell(do, third) for do in ("a", "b", "c"))]
     lines = list(executor(tmp_path / "my reports").plan(cells))
     assert lines[:3] == [
-        "task 1-0: 1 cells of one",
-        "task 1-1: 2 cells of three",
-        "task 1-2: 1 cells of three",
+        "task 1-0: 1 of the cells of one",
+        "task 1-1: 2 of the cells of three",
+        "task 1-2: 1 of the cells of three",
     ]
     place = tmp_path / "my reports" / "slurm" / "r1"
     assert lines[4:] == [
-        "task 2-0: 1 cells of far",
+        "task 2-0: 1 of the cells of far",
         (
             f"sbatch --partition=boards --wait --job-name=trt-compat-r1 --array=0-0 --requeue --chdir={tmp_path} "
             f"'--output={place}/2-%a/slurm.txt' --open-mode=append "

@@ -86,7 +86,7 @@ def test_what_a_pull_request_adds_is_held_against_all_there_is(project: Path) ->
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("harness/share/archive.py", b"raise SystemExit(0)"),
+        ("harness/share/submission.py", b"raise SystemExit(0)"),
         ("matrix.yaml", None),
         ("submissions/.hidden.jsonl.xz", b""),
         ("submissions/two words.jsonl.xz", b""),

@@ -22,7 +22,7 @@ from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs
 from harness.run.numbers.wire import to_wire
-from harness.run.prepared import MEMORY_MIB, SECONDS, Prepared, PreparedVariants, Refused, Weights
+from harness.run.prepared import SECONDS, Prepared, PreparedVariants, Refused, Weights, memory_for
 from harness.words import Precision
 
 _ELF = b"\x7fELF"
@@ -83,7 +83,7 @@ class OwnPrepared(PreparedVariants):
 
 
 def _memory(variant: Variant) -> int:
-    return MEMORY_MIB + (4 * len(variant.model_bytes()) >> 20)
+    return memory_for(len(variant.model_bytes()))
 
 
 def fitted(own: OwnModel, given: Given) -> Given:

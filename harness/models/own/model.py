@@ -31,7 +31,7 @@ from harness.models.own.shapes import (
 )
 from harness.models.reading import describe, read_beside
 from harness.run.child import ChildFailed, stream
-from harness.run.prepared import MEMORY_MIB, SECONDS
+from harness.run.prepared import MEMORY_MIB, SECONDS, memory_for
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
@@ -132,7 +132,7 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
 def _memory(path: Path) -> int:
     """Return the MiB that reading a model may take: it is parsed, written for inference of types, and read again."""
     with contextlib.suppress(OSError, ValueError):
-        return MEMORY_MIB + (8 * path.stat().st_size >> 20)
+        return memory_for(path.stat().st_size)
     return MEMORY_MIB
 
 
@@ -195,16 +195,15 @@ def own_model(
 def of_made_up_sizes(own: OwnModel, judged: Iterable[Judged]) -> list[Judged]:
     """Return the failures of a model that may come of sizes that were made up for it.
 
-    None does where the reference evaluator gets through the model with them.
+    There are none where the reference evaluator runs the model at these sizes.
     """
     failed = of_sizes(judged) if own.made_up else []
     if not failed:
         return []
     shapes = {each.input: each.optimum for each in own.variant.recipe.profiles}
+    data = own.variant.model_bytes()
     try:
-        (has_them,) = stream(
-            _runs_at, own.variant.model_bytes(), shapes, seconds=SECONDS, memory_mib=MEMORY_MIB
-        )
+        (has_them,) = stream(_runs_at, data, shapes, seconds=SECONDS, memory_mib=memory_for(len(data)))
     except ChildFailed:
         return failed
     return [] if has_them else failed

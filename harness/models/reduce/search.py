@@ -61,7 +61,7 @@ class Search:
         held: simpler.Edit = lambda _: None,
     ) -> None:
         self.best = model
-        self.tries = self.invalid = 0
+        self.tries = 0
         self._shows = shows
         self._near = near
         self._limits = limits
@@ -69,7 +69,7 @@ class Search:
         self._told = told
         self._held = held
         self._stage = ""
-        self._seen: dict[str, bool] = {model_sha256(serialise(model)): False}
+        self._seen = {model_sha256(serialise(model))}
         self._valid = _strictest(model)
 
     def run(self) -> bool:
@@ -166,17 +166,17 @@ class Search:
         if candidate is None:
             return False
         sha256 = model_sha256(serialise(candidate))
-        if sha256 not in self._seen:
-            self._seen[sha256] = self._looked_at(candidate)
-            if self._seen[sha256]:
-                self.best = candidate
-                self._say(better=True)
-                return True
-        return False
+        if sha256 in self._seen:
+            return False
+        shown = self._looked_at(candidate)
+        self._seen.add(sha256)
+        if shown:
+            self.best = candidate
+            self._say(better=True)
+        return shown
 
     def _looked_at(self, candidate: onnx.ModelProto) -> bool:
         if not self._valid(candidate):
-            self.invalid += 1
             return False
         if self.tries >= self._limits.tries or time.monotonic() >= self._until:
             raise Spent

@@ -163,7 +163,7 @@ def differing(one: Judged, other: Judged, keep: str) -> Shown:
     if not changed:
         names = " and ".join(side.target for side in sides)
         raise HandledError(
-            f"--differs: on {names} the same becomes of the model: it {sides[0].sought}; name two that differ"
+            f"--differs: the model fares alike on {names}: it {sides[0].sought}; name two targets that differ"
         )
     return Shown(tuple(sides), changed[0])
 

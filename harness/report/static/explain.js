@@ -1,5 +1,5 @@
-// ---- a pasted log -> what is known of it, as harness/judge has it: logs.py, diagnosis.py, place.py and findings.py ----
-// All that is known arrives as data (report/explaining.py); the patterns count in code points, as Python's do.
+// ---- a pasted log -> what is known of it, as harness/judge has it: logs.py, diagnosis.py, complaints.py and findings.py ----
+// All that is known arrives as data (report/page.py); the patterns count in code points, as Python's do.
 /** @type {(found: any) => any} */
 const compiled = (found) => {
   const regex = (/** @type {string} */ source) => new RegExp(source, "u");

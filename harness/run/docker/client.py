@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from harness.errors import InfraError
+from harness.text import clip
 
 #: Seconds a question may take; a pull, a build and a copy have their own.
 CALL_TIMEOUT = 60.0
@@ -36,6 +37,8 @@ _ABSENT = re.compile(
     r"Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API"
     r"|trying to connect to the (Docker daemon|docker API)|[Uu]nable to resolve docker endpoint|context not found"
 )
+#: Characters of a command line in a sentence.
+_LONGEST = 120
 _PREFIX = re.compile(r"^(docker: |Error: |ERROR: )+")
 #: Complaints of ssh, and the remedy for each.
 _SSH_REMEDIES = {
@@ -93,10 +96,10 @@ def address(host: str = "") -> str:
 @functools.cache
 def _of_context(name: str) -> str:
     words = ["docker", "context", "inspect", *([name] if name else [])]
+    found = ""
     with contextlib.suppress(InfraError):
         found = run_to_end([*words, "--format", "{{.Endpoints.docker.Host}}"]).stdout.strip()
-        return found or "unix:///var/run/docker.sock"
-    return "unix:///var/run/docker.sock"
+    return found or (f"the context {name}" if name else "unix:///var/run/docker.sock")
 
 
 def ask(
@@ -125,6 +128,11 @@ def reason(text: str) -> str:
     text = text.rpartition("Error response from daemon: ")[2]
     lines = [line.strip() for line in text.splitlines() if "docker run --help" not in line]
     return _PREFIX.sub("", " ".join(" ".join(lines).split())).rstrip(".") or "docker does not say why"
+
+
+def _shown(words: Sequence[str]) -> str:
+    """Return the start of a command line: of a script its shell, of ssh the host too."""
+    return clip(shlex.join(words).partition("\n")[0], _LONGEST)
 
 
 def run_to_end(
@@ -156,9 +164,9 @@ def run_to_end(
                 if process.returncode is not None:
                     return subprocess.CompletedProcess(words, process.returncode, _text(out), _text(err))
                 if not needed():
-                    raise InfraError(f"{shlex.join(words[:4])} was given up")
+                    raise InfraError(f"{_shown(words)} was given up")
                 if time.monotonic() > end:
-                    raise InfraError(f"{shlex.join(words[:4])} was not done after {seconds:g} s")
+                    raise InfraError(f"{_shown(words)} was not done after {seconds:g} s")
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -93,7 +93,7 @@ def look_at_host(root: Path = Path("/")) -> Host:
     """Look at this machine: files under `root`, nvidia-smi and the Docker daemon; nothing else on the network."""
     machine = platform.machine()
     try:
-        facts = _sections(run_to_end(["/bin/sh", "-c", _SCRIPT, str(root)], _PATIENCE).stdout)
+        facts = _sections(run_to_end(["/bin/sh", "-c", _SCRIPT, str(root)], _PATIENCE).stdout, "this machine")
         every, reason = gpus_of(facts)
     except InfraError as error:
         facts, every, reason = {}, (), f"this machine cannot be looked at: {error}"
@@ -150,13 +150,7 @@ _seen = functools.lru_cache(look_there)
 @functools.lru_cache
 def _facts(host: str) -> dict[str, str]:
     """Return the sections of a machine, asked once a process, as it does not change meanwhile."""
-    answer = run_there(host, ["sh", "-c", _SCRIPT, "/"])
-    facts = _sections(answer)
-    if "ended" not in facts:
-        raise InfraError(
-            f"{host} does not say what it has; it needs a POSIX shell, and said {answer[-200:]!r}"
-        )
-    return facts
+    return _sections(run_there(host, ["sh", "-c", _SCRIPT, "/"]), host)
 
 
 def run_there(host: str, argv: Sequence[str]) -> str:
@@ -171,10 +165,16 @@ def run_there(host: str, argv: Sequence[str]) -> str:
     return done.stdout
 
 
-def _sections(text: str) -> dict[str, str]:
+def _sections(text: str, machine: str) -> dict[str, str]:
+    """Return what the script printed, by section; raises InfraError where it did not come to its end."""
     # A shell may have greeted before.
     parts = (part.partition("\n") for part in f"\n{text}".split(f"\n{_MARK}")[1:])
-    return {name.strip(): body.strip() for name, _, body in parts}
+    facts = {name.strip(): body.strip() for name, _, body in parts}
+    if "ended" not in facts:
+        raise InfraError(
+            f"{machine} does not say what it has; it needs a POSIX shell, and said {text[-200:]!r}"
+        )
+    return facts
 
 
 def runs_elsewhere(engine: Daemon, here: str) -> bool:
