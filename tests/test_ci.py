@@ -25,6 +25,7 @@ from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.words import Engine
 from tests.report import factory
+from tests.suites import records
 from tests.waiting import HANGS
 
 pytestmark = pytest.mark.unit
@@ -279,3 +280,18 @@ def test_a_damaged_part_does_not_cost_the_others_their_report(tmp_path: Path) ->
     assert "regressed: " in ran.text
     assert "part-rtx14/: not taken in whole" in ran.text
     assert shown(tmp_path) == {"rtx14": 2, "rtx15": 1, "ort131": 1}
+
+
+@pytest.mark.timeout(HANGS)
+@pytest.mark.parametrize("place", ["history", "suites/onnx-node/history"])
+def test_a_damaged_history_costs_no_more_than_itself(tmp_path: Path, place: str) -> None:
+    folder = parts(tmp_path)
+    records.record(folder / "part-ort131", {"ort131": records.FIRST["ort131"]})
+    past = tmp_path / "reports" / place / "20261101T020000-r0.json"
+    past.parent.mkdir(parents=True)
+    past.write_text("damaged")
+    ran = publish(tmp_path, folder)
+    assert ran.code == 0, ran.text
+    assert verdict(ran)["history"] == "damaged", ran.text
+    assert (tmp_path / "reports" / "results.json").is_file()
+    assert not past.exists()

@@ -220,7 +220,7 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
     gc.enable()
     console = _Console(stderr=True)
     say = printer(console)
-    noted: set[str] = set()
+    noted: dict[str, str] = {}
     mine: dict[str, Judged] = {}
     with Progress(
         TextColumn("{task.description}"),
@@ -240,8 +240,10 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
             mine[cell.id] = result
             judged[cell.id] = result
             if note and cell.target.name not in noted:
-                noted.add(cell.target.name)
-                say(note)
+                # Where a registry is out of reach, a dozen targets have one long sentence.
+                place = note.removeprefix(cell.target.name)
+                say(f"{cell.target.name} likewise." if place in noted.values() else note)
+                noted[cell.target.name] = place
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
                 say(f"{result.judgement.verdict}: {cell.id}")
             progress.update(task, completed=len(mine), description=cell.target.name)
