@@ -26,18 +26,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import platformdirs
 import pytest
 
 from harness.errors import InfraError
 from harness.run import docker as docker_engine
+from harness.run.docker import Daemon
 from harness.run.provision import look_at_host
 from tests.waiting import PATIENCE
-
-if TYPE_CHECKING:
-    from harness.run.docker import Daemon
 
 REQUIRE = "TRT_COMPAT_TEST_REQUIRE"
 #: The mark that a test has which needs a program; one that is not here is on every machine.

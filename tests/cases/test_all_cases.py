@@ -7,9 +7,8 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -31,9 +30,6 @@ from harness.case import (
 )
 from harness.case.model import serialise
 from harness.run.numbers import make_inputs, reference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import platform
 import re
 import socket
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -18,9 +19,6 @@ from harness.run.docker import Daemon
 from harness.run.provision import Host, PullPlan, look_at_host
 from harness.run.provision import host as host_module
 from tests.cli import project
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import importlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.cli import main
 from tests.cli import project
 from tests.waiting import PATIENCE
-
-if TYPE_CHECKING:
-    import argparse
 
 pytestmark = pytest.mark.unit
 

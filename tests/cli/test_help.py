@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from harness.cli import main
 from harness.cli.main import EXAMPLES, VERBS, _parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 

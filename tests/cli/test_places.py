@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import onnx
 import pytest
@@ -13,9 +13,6 @@ from harness.cli import main
 from harness.cli.options import add_places, places, settle
 from tests.cli import project
 from tests.models import data
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 

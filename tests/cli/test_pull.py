@@ -7,8 +7,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -18,9 +18,6 @@ from tests import needs
 from tests.cli.project import TOP, harness
 from tests.run.provision.registries import Registry, forget, registry
 from tests.waiting import PATIENCE, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.integration, pytest.mark.docker]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.compare.step import instead
+from harness.known.model import Known, VariantView
 from harness.words import Basis, Class, Role
 from tests.compare.handmade import INT8, known, variant
-
-if TYPE_CHECKING:
-    from harness.known.model import Known, VariantView
 
 pytestmark = pytest.mark.unit
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from harness.compare.kinds import Kind
 from harness.compare.step import Row, Step, step
-from harness.record.outcome import Latency
+from harness.record.outcome import Latency, Outcome
+from harness.report import Results
 from tests.report import factory
 from tests.report.factory import L4, T4
-
-if TYPE_CHECKING:
-    from harness.record.outcome import Outcome
-    from harness.report import Results
 
 pytestmark = pytest.mark.unit
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.record.outcome import Layer, Node
+from harness.matrix import Target
+from harness.record.outcome import Layer, Node, Outcome
+from harness.report import Results
 from harness.words import Precision
 from tests.report import factory
-
-if TYPE_CHECKING:
-    from harness.matrix import Target
-    from harness.record.outcome import Outcome
-    from harness.report import Results
 
 pytestmark = pytest.mark.unit
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.case import load_cases
 from harness.judge.cell import Judged, judge_cell
@@ -13,10 +12,8 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.record.store import Store
 from harness.run.local import run_cells
+from harness.run.provision import Via
 from harness.run.target import TargetRunner
-
-if TYPE_CHECKING:
-    from harness.run.provision import Via
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
+from harness.plan import Cell
+from harness.run.provision import Via
 from harness.words import Class, Precision
 from tests import needs
 from tests.integration.runs import ROOT, Result, project_cells, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from harness.plan import Cell
-    from harness.run.provision import Via
 
 pytestmark = [pytest.mark.integration, pytest.mark.docker]
 

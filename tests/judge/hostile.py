@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 if sys.version_info >= (3, 11):
     from re import _parser as parser  # type: ignore[attr-defined]
 else:
     import sre_parse as parser
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 #: Repeated more often than this, a part counts as one without end.
 _MANY = 50

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from harness.case import Expectation
 from harness.judge.cell import judge_cell
 from harness.known.cell import chip, known_of, nearest_first, unwanted, worst_first
-from harness.record.outcome import Layer
+from harness.known.model import Known
+from harness.record.outcome import Layer, Outcome
 from harness.report.views import short_versions
 from harness.words import Basis, Class, Precision, Verdict
 from tests.report import factory
-
-if TYPE_CHECKING:
-    from harness.known.model import Known
-    from harness.record.outcome import Outcome
 
 pytestmark = pytest.mark.unit
 

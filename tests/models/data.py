@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from harness.run.numbers import Array
+from harness.run.numbers import Array
 
 
 def model(op: str = "Relu", *, number: int = TensorProto.FLOAT, opset: int = 14) -> onnx.ModelProto:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
+import onnx
 import pytest
 from _pytest.mark.expression import Expression
 
@@ -28,12 +31,6 @@ from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, claims_about, failed_before, find, inapplicable_because, select
 from harness.plan.cells import reproduced_on
 from harness.words import to_do
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    import onnx
 
 pytestmark = pytest.mark.unit
 

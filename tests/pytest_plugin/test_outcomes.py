@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,11 +15,6 @@ from harness.pytest_plugin import CellItem, pytest_runtest_makereport
 from harness.words import Verdict
 from tests.cli import project
 from tests.cli.project import TOP
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-from types import SimpleNamespace
 
 pytestmark = pytest.mark.unit
 

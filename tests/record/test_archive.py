@@ -8,7 +8,7 @@ import lzma
 import random
 import re
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,9 +17,6 @@ from harness.errors import HandledError, InfraError
 from harness.record import archive
 from harness.record.archive import compress, decompress
 from tests.near import SAME, near
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Read(HTMLParser):

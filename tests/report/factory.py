@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
 
 from harness.case import (
     Basis,
@@ -24,6 +27,7 @@ from harness.case import (
     Variant,
     model_sha256,
 )
+from harness.history import RunRecord
 from harness.matrix import Defaults, Matrix, Needs, Target
 from harness.plan import all_cells, find
 from harness.record.outcome import (
@@ -38,15 +42,8 @@ from harness.record.outcome import (
     Stamps,
     TensorUse,
 )
+from harness.report import Results
 from harness.report.results import of_outcomes, results_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import onnx
-
-    from harness.history import RunRecord
-    from harness.report import Results
 
 ISSUE = Link("https://github.com/NVIDIA/TensorRT/issues/3640", "TensorRT issue 3640")
 CONV = "/model.0/conv/Conv"

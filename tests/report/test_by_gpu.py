@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from harness.case import Expectation
 from harness.history import take_history
 from harness.known.model import Known
+from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.report import build_report, verify_report
 from harness.report.model import Results
@@ -18,11 +19,6 @@ from harness.report.summary import disagreement
 from harness.report.writer import results_json
 from harness.words import Class, Verdict
 from tests.report import factory
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from harness.record.outcome import Outcome
 
 pytestmark = pytest.mark.unit
 

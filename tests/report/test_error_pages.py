@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from markupsafe import escape
@@ -20,10 +20,6 @@ from tests.report import factory
 from tests.report.crawl import dead, read_pages
 from tests.report.poison import HIDDEN, HOSTILE, everywhere
 from tests.report.test_verify import faults, finished
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 ERROR = page_of_error("no-implementation-qdq")
 CASE = page_of_case("conv_silu")

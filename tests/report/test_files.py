@@ -6,7 +6,7 @@ import json
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from harness.text import milliseconds, tail, visible
 from harness.words import Class, Verdict
 from tests.report import factory
 from tests.report.poison import HIDDEN, HOSTILE, everywhere
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 

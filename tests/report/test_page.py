@@ -9,6 +9,7 @@ import json
 import re
 from email.message import Message
 from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,8 +27,6 @@ from tests.report.pastes import NOTHING, PASTES
 from tests.report.poison import HIDDEN, HOSTILE, everywhere
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playwright.sync_api import Browser, Page
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
+from harness.history import CellHistory
 from harness.history.runs import Entry, RunRecord, subject_of
+from harness.record.outcome import Outcome
+from harness.report import Results
 from harness.words import Class
 from tests.history.seeded import STACK, day
 from tests.report import factory
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from harness.history import CellHistory
-    from harness.record.outcome import Outcome
-    from harness.report import Results
 
 pytestmark = pytest.mark.unit
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from harness.record.outcome import Latency
+from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
 from harness.report import build_report, verify_report
 from tests.report import factory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harness.record.outcome import Outcome
 
 pytestmark = pytest.mark.unit
 

@@ -9,16 +9,22 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
+import pytest
 
 from harness.agent.bootstrap import pack
 from harness.case import Case, Graph, Link, Recipe, Variant
+from harness.judge.classify import Classification
+from harness.matrix import Target
 from harness.plan import Cell
+from harness.record.outcome import Outcome
 from harness.run import target as module
 from harness.run.docker import DockerTransport
 from harness.run.docker.reaper import OWNER_LABEL
 from harness.run.local import Report, run_cells
-from harness.run.provision import Environment
+from harness.run.provision import Environment, Via
 from harness.run.provision.prepare import start
 from harness.run.session import Event, Job, Session
 from harness.run.target import TargetRunner
@@ -26,15 +32,6 @@ from harness.run.transport import ProcessTransport
 from harness.words import Engine
 from tests import needs
 from tests.run.provision.factory import target as make_target
-
-if TYPE_CHECKING:
-    import onnx
-    import pytest
-
-    from harness.judge.classify import Classification
-    from harness.matrix import Target
-    from harness.record.outcome import Outcome
-    from harness.run.provision import Via
 
 FAULTY = (Path(__file__).parents[1] / "agent" / "faulty.py").read_bytes()
 #: Engines that do not get as far as to greet.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,11 +18,6 @@ from harness.words import Class
 from tests.run.bench import Bench, cell, run, target
 from tests.run.lines import Front, local_socket
 from tests.waiting import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 pytestmark = [pytest.mark.integration, pytest.mark.parametrize("bench", ["docker"], indirect=True)]
 

@@ -10,18 +10,15 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.plan import Cell
+from harness.record.outcome import Outcome
 from harness.record.store import Store
 from tests import needs
 from tests.run.bench import Bench, cell, classified, containers_of, lives, target
 from tests.waiting import PATIENCE, wait_for
-
-if TYPE_CHECKING:
-    from harness.plan import Cell
-    from harness.record.outcome import Outcome
 
 pytestmark = pytest.mark.integration
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -35,10 +35,6 @@ from tests.run.lines import Sshd, needs_sshd
 from tests.run.provision.factory import gpu_target
 from tests.run.provision.factory import target as package_target
 from tests.waiting import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 ORIN = "ssh://user@orin"
 #: Complaints of an ssh that does not get through, and their end as they are reported.

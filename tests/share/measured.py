@@ -5,14 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 from harness import __version__
 from harness.case import load_cases, model_sha256
 from harness.matrix import load_matrix
-from harness.plan import all_cells
+from harness.plan import Cell, all_cells
 from harness.record.outcome import Outcome, Stamps, whole_log
 from harness.run import stamps
 from harness.run.numbers import to_wire
@@ -21,14 +24,6 @@ from harness.run.prepared import prepare_variant
 from harness.run.session import Event
 from harness.share.submission import submission
 from tests.cli.project import make
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import pytest
-
-    from harness.plan import Cell
 
 UUID = "GPU-11111111-1111-1111-1111-111111111111"
 DIGEST = "sha256:" + "1" * 64

@@ -10,15 +10,12 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.processes import alive, descendants
 from tests.waiting import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Every interval that makes a job wait is as short as this version allows; a credential that expires late would hold a
 #: job that was requeued back for as long.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from harness.record.outcome import Accuracy, End, Message, Node, Outcome, ParserError, Stamps
 from harness.suites.running import About, SuiteStore
 from tests.report import factory
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 #: Operator and opset by model.
 PLACES = {

@@ -9,16 +9,13 @@ import re
 import socket
 import subprocess
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests import needs
 from tests.run.lines import Line
 from tests.waiting import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _CONFIG = """
 version: 0.1

@@ -6,17 +6,15 @@ import multiprocessing
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.errors import InfraError
 from harness.run.provision.cache import locked, make_once
 from tests.waiting import PATIENCE, wait_for
-
-if TYPE_CHECKING:
-    from multiprocessing.context import SpawnProcess
-    from pathlib import Path
 
 pytestmark = pytest.mark.integration
 SPAWN = multiprocessing.get_context("spawn")

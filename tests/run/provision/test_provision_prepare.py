@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from harness.errors import HandledError
-from harness.matrix import Build, load_matrix
+from harness.matrix import Build, Target, load_matrix
 from harness.run import docker
 from harness.run.commands import command_lines, plan_environment, published_lines
 from harness.run.provision import (
@@ -29,9 +29,6 @@ from tests import needs
 from tests.reader import reader
 from tests.run.provision.factory import PIN, arm64, gpu_target, target
 from tests.waiting import PATIENCE
-
-if TYPE_CHECKING:
-    from harness.matrix import Target
 
 PORTRAIT = (
     "import packaging, platform, sys; print(packaging.__version__, platform.machine(), *sys.version_info[:2])"

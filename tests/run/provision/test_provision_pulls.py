@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +23,6 @@ from tests import needs
 from tests.run.bench import cell
 from tests.run.provision.factory import gpu_target, target
 from tests.run.provision.registries import Registry, forget, registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 AMD64 = "linux/amd64"
 DAEMON = Daemon("28.0", "here", "amd64", nvidia_runtime=True, address="unix:///x", root="/")

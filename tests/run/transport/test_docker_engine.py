@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,6 @@ from harness.run.docker.reaper import RUN_LABEL, leave, reap
 from tests import needs
 from tests.processes import open_files
 from tests.waiting import PATIENCE, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 SELF_PORTRAIT = """

@@ -6,21 +6,17 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import Protocol
 
 import pytest
 
 from harness.run.provision import Environment
 from harness.run.provision.prepare import start
-from harness.run.transport import AgentGoneError
+from harness.run.transport import AgentGoneError, ProcessTransport
 from tests import needs
 from tests.run.provision.factory import target
 from tests.waiting import PATIENCE, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness.run.transport import ProcessTransport
 
 pytestmark = pytest.mark.integration
 
