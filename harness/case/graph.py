@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-import struct
-from array import array
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 #: The newest ONNX IR that the parser of the oldest target (TensorRT 8.5) reads: that of a model that needs none newer.
 OLDEST_IR = 8
-_FORMATS: dict[int, str] = {
-    TensorProto.FLOAT: "f",
-    TensorProto.FLOAT16: "e",
-    TensorProto.INT8: "b",
-    TensorProto.UINT8: "B",
-    TensorProto.INT32: "i",
-    TensorProto.INT64: "q",
-    TensorProto.BOOL: "?",
-}
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
 #: The largest magnitude that a symmetric quantiser maps onto, by the type that it quantises to.
 LARGEST: dict[int, float] = {
     TensorProto.INT8: 127,
@@ -43,6 +31,8 @@ FIRST_IR: dict[int, int] = {
     TensorProto.FLOAT4E2M1: 11,
 }
 _WHOLE = frozenset({TensorProto.INT8, TensorProto.UINT8, TensorProto.INT4})
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16})
+_SMALL = frozenset({TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT4E2M1})
 
 
 @dataclass(frozen=True)
@@ -73,7 +63,7 @@ class Graph:
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
         self._initializers: dict[str, TensorProto] = {}
-        self._weights: dict[str, tuple[tuple[int, ...], list[float]]] = {}
+        self._weights: dict[str, npt.NDArray[np.float32]] = {}
 
     def input(self, name: str, shape: Sequence[int | str], dtype: int = TensorProto.FLOAT) -> str:
         """Add a network input; a string in the shape is a dynamic dimension."""
@@ -126,12 +116,16 @@ class Graph:
         return list(names)
 
     def constant(
-        self, name: str, values: Sequence[float], shape: Sequence[int], dtype: int = TensorProto.FLOAT
+        self,
+        name: str,
+        values: Sequence[float] | npt.NDArray[Any],
+        shape: Sequence[int],
+        dtype: int = TensorProto.FLOAT,
     ) -> str:
         """Add an initialiser with given values; a name that is there already keeps its first values."""
         if name not in self._initializers:
-            packed = pack(values, dtype)
-            self._initializers[name] = helper.make_tensor(name, dtype, list(shape), packed, raw=True)
+            array = elements(values, dtype).reshape(shape)
+            self._initializers[name] = numpy_helper.from_array(array, name)
         return name
 
     def weight(
@@ -147,7 +141,7 @@ class Graph:
 
         Uniform in `centre` +- `spread`; the spread defaults to a fan-in scaling that keeps activations near one.
         """
-        return self.constant(name, self._values(name, shape, centre, spread), shape, dtype)
+        return self.constant(name, self._drawn(name, shape, centre, spread).ravel(), shape, dtype)
 
     def conv(  # noqa: PLR0913
         self,
@@ -283,11 +277,11 @@ class Graph:
         self, tensor: str, *, per_channel: bool = True, axis: int = 0, to: Quantiser = INT8
     ) -> float | list[float]:
         """Return the symmetric scale of a weight, or one scale for each index of an axis."""
-        shape, values = self._weights[tensor]
-        largest = LARGEST[to.dtype]
-        if not per_channel:
-            return as_float32([max(map(abs, values)) / largest])[0]
-        return as_float32(most / largest for most in _most(values, _groups(shape, axis)))
+        values = np.abs(self._weights[tensor]).astype(np.float64)
+        others = tuple(at for at in range(values.ndim) if per_channel and at != axis % values.ndim)
+        scales = (values.max(axis=others or None) / LARGEST[to.dtype]).astype(np.float32)
+        found: float | list[float] = scales.tolist()
+        return found
 
     def stored_weight(  # noqa: PLR0913
         self,
@@ -305,18 +299,21 @@ class Graph:
         The values are those of `weight` under the same name, rounded to one scale for each index of `axis`, or, with a
         `block`, for so many elements along it, as opset 21 has them.
         """
-        values = self._values(tensor, shape)
-        groups = _blocks(shape, axis, block) if block else _groups(shape, axis)
-        scales = as_float32(most / LARGEST[to.dtype] for most in _most(values, groups))
-        fitting = [value / scales[group] for value, group in zip(values, groups, strict=True)]
-        self.constant(
-            tensor, [round(each) for each in fitting] if to.dtype in _WHOLE else fitting, shape, to.dtype
-        )
+        if block and shape[axis] % block:
+            raise ValueError(f"an axis of {shape[axis]} elements has no blocks of {block}")
+        values = self._drawn(tensor, shape).astype(np.float64)
+        rows = (shape[axis] // block, block) if block else (shape[axis], 1)
+        groups = np.abs(values).reshape(*shape[:axis], *rows, *shape[axis + 1 :])
+        others = axis + 1 if block else tuple(at for at in range(groups.ndim) if at != axis)
+        most = groups.max(axis=others, keepdims=True)
+        scales = (most / LARGEST[to.dtype]).astype(np.float32)
+        fitting = (values.reshape(groups.shape) / scales).ravel()
+        self.constant(tensor, np.rint(fitting) if to.dtype in _WHOLE else fitting, shape, to.dtype)
         if not block:
-            return self.dequantize(tensor, name=name, scale=scales, axis=axis, output=output, to=to)
-        of = list(shape)
-        of[axis] //= block
-        scale = self.constant(f"{tensor}_scale", scales, of, to.scale_type)
+            each = scales.ravel().tolist()
+            return self.dequantize(tensor, name=name, scale=each, axis=axis, output=output, to=to)
+        of = (*shape[:axis], rows[0], *shape[axis + 1 :])
+        scale = self.constant(f"{tensor}_scale", scales.ravel(), of, to.scale_type)
         return self.node(
             "DequantizeLinear", [tensor, scale], name=name, output=output, axis=axis, block_size=block
         )
@@ -356,98 +353,28 @@ class Graph:
         of_opset = helper.find_min_ir_version_for([helper.make_opsetid("", self._opset)])
         return max(OLDEST_IR, of_opset, *(FIRST_IR.get(dtype, OLDEST_IR) for dtype in types))
 
-    def _values(
+    def _drawn(
         self, name: str, shape: Sequence[int], centre: float = 0.0, spread: float | None = None
-    ) -> list[float]:
+    ) -> npt.NDArray[np.float32]:
         """Return the values of a weight, and remember them for its scale."""
         count = math.prod(shape)
         if spread is None:
             spread = math.sqrt(3.0 / max(1, count // shape[0]))
-        generator = random.Random(f"{name}{tuple(shape)}")  # noqa: S311  (data, not secrets)
-        draw = generator.random
-        values = as_float32([centre + spread * (2.0 * draw() - 1.0) for _ in range(count)])
-        self._weights[name] = (tuple(shape), values)
-        return values
+        draw = random.Random(f"{name}{tuple(shape)}").random  # noqa: S311  (data, not secrets)
+        values = [centre + spread * (2.0 * draw() - 1.0) for _ in range(count)]
+        self._weights[name] = np.array(values, np.float32).reshape(shape)
+        return self._weights[name]
 
 
-def _groups(shape: Sequence[int], axis: int) -> list[int]:
-    """Return for each element which index of an axis it has."""
-    inner = math.prod(shape[axis + 1 :])
-    return [index // inner % shape[axis] for index in range(math.prod(shape))]
+def elements(values: Sequence[float] | npt.NDArray[Any], dtype: int) -> npt.NDArray[Any]:
+    """Return elements of one of ONNX's types: floats rounded to the nearest, whole numbers cut off.
 
-
-def _blocks(shape: Sequence[int], axis: int, block: int) -> list[int]:
-    """Return for each element which scale it has, of those of a tensor that is a `block`-th as long along an axis."""
-    inner = math.prod(shape[axis + 1 :])
-    if shape[axis] % block:
-        raise ValueError(f"an axis of {shape[axis]} elements has no blocks of {block}")
-    rows = shape[axis] // block
-    return [
-        (index // inner // shape[axis] * rows + index // inner % shape[axis] // block) * inner + index % inner
-        for index in range(math.prod(shape))
-    ]
-
-
-def _most(values: Sequence[float], groups: Sequence[int]) -> list[float]:
-    """Return the largest magnitude of each group, in the order of the groups' numbers."""
-    found = [0.0] * (max(groups) + 1)
-    for value, group in zip(values, groups, strict=True):
-        found[group] = max(found[group], abs(value))
-    return found
-
-
-def pack(values: Sequence[float], dtype: int) -> bytes:
-    """Return elements as `TensorProto.raw_data` has them; elements of 4 bits are two in a byte, the first one low.
-
-    Floats are rounded to the nearest that the type holds; a type without a packing raises KeyError.
+    What is too large for a float of 8 or 4 bits becomes its largest, as a quantiser has it; for a wider one it raises.
     """
-    if dtype == TensorProto.BFLOAT16:
-        return struct.pack(f"<{len(values)}H", *map(_bfloat16, values))
-    if dtype == TensorProto.FLOAT8E4M3FN:
-        return bytes(_nearest(value, 3, 4, 7) for value in values)
-    if dtype in {TensorProto.INT4, TensorProto.UINT4}:
-        return _halves([int(value) & 15 for value in values])
-    if dtype == TensorProto.FLOAT4E2M1:
-        return _halves([_nearest(value, 1, 2, 1) for value in values])
-    numbers = values if dtype in _FLOATS else [int(value) for value in values]
-    return struct.pack(f"<{len(values)}{_FORMATS[dtype]}", *numbers)
-
-
-def as_float32(values: Iterable[float]) -> list[float]:
-    """Return each value as the nearest FP32 number."""
-    return array("f", values).tolist()
-
-
-def _halves(codes: list[int]) -> bytes:
-    codes = [*codes, 0] if len(codes) % 2 else codes
-    return bytes(low | high << 4 for low, high in zip(codes[::2], codes[1::2], strict=True))
-
-
-def _bfloat16(value: float) -> int:
-    """Return the upper half of an FP32 number's bits, rounded to the nearest, and to even between two."""
-    bits: int = struct.unpack("<I", struct.pack("<f", value))[0]
-    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
-
-
-def _nearest(value: float, mantissa: int, exponent: int, bias: int) -> int:
-    """Return the code of the nearest number, the even one between two, of a float with neither infinity nor zeros."""
-    magnitudes = _magnitudes(mantissa, exponent, bias)
-    size = abs(value)
-    above = min(bisect_left(magnitudes, size), len(magnitudes) - 1)
-    below = max(above - 1, 0)
-    code = min(above, below, key=lambda each: (abs(magnitudes[each] - size), each % 2))
-    return code | (1 << mantissa + exponent if value < 0 else 0)
-
-
-@cache
-def _magnitudes(mantissa: int, exponent: int, bias: int) -> tuple[float, ...]:
-    """Return the numbers of a small float without its sign, by their codes; FP8 E4M3FN's last code is no number."""
-    steps = 1 << mantissa
-    count = steps << exponent
-    whole = range(count - 1 if mantissa == 3 else count)  # noqa: PLR2004  (E4M3FN)
-    return tuple(
-        (code % steps / steps) * 2.0 ** (1 - bias)
-        if code < steps
-        else (1 + code % steps / steps) * 2.0 ** (code // steps - bias)
-        for code in whole
-    )
+    kind = helper.tensor_dtype_to_np_dtype(dtype)
+    if dtype in _SMALL:
+        values = np.clip(values, -LARGEST[dtype], LARGEST[dtype])
+    elif dtype not in _FLOATS:
+        values = [int(value) for value in values]
+    with np.errstate(over="raise"):
+        return np.array(values).astype(kind) if dtype in _SMALL | _FLOATS else np.array(values, kind)

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from harness.case import Graph, Quantiser
-from harness.case.graph import FIRST_IR, pack
+from harness.case.graph import FIRST_IR, elements
 
 pytestmark = pytest.mark.unit
 
@@ -19,7 +19,7 @@ HALF = Quantiser(TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT16)
 
 
 def read(values: list[float], dtype: int) -> np.ndarray:
-    return numpy_helper.to_array(helper.make_tensor("t", dtype, [len(values)], pack(values, dtype), raw=True))
+    return numpy_helper.to_array(numpy_helper.from_array(elements(values, dtype)))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
