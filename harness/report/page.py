@@ -53,40 +53,13 @@ READING = (
     ("__myl_MulAdd_myl0_3", "a name that the graph compiler made of operations; no node has it"),
     ("Reformatting CopyNode for Input Tensor 0 to a", "a copy that changes the format of an input of a"),
 )
-#: Finders of place, noise and the rest, by their names in the script.
-_FINDERS: dict[str, re.Pattern[str]] = {
-    "parsing": complaints.PARSING,
-    "importer": complaints.IMPORTER,
-    "importing": complaints.IMPORTING,
-    "numbered": complaints.NUMBERED,
-    "recipe": complaints.RECIPE,
-    "stamp": complaints.STAMP,
-    "reason": complaints.REASON,
-    "no_implementation": complaints.NO_IMPLEMENTATION,
-    "noise": complaints.NOISE,
-    "no_importer": diagnosis.NO_IMPORTER,
-    "quoted": logs.QUOTED,
-    "own_entry": logs.OWN_ENTRY,
-    "refused": logs.REFUSED,
-    "listed": logs.LISTED,
-    "refusal": logs.REFUSAL,
-    "node_name": logs.NODE_NAME,
-    "alone": logs.ALONE,
-    "announces": logs.ANNOUNCES,
-    "asks": logs.ASKS,
-    "follows": logs.FOLLOWS,
-    "calibrates": logs.CALIBRATES,
-    "failed_phase": logs.FAILED_PHASE,
-    "version": findings.VERSION,
-    "severe": findings.SEVERE,
-    "context": findings.CONTEXT,
-    "region": findings.REGION,
-    "pointwise": findings.POINTWISE,
-    "copy": findings.COPY,
-    "label": findings.LABEL,
-    "node_alone": findings.NODE_ALONE,
-    "upgrade": findings.UPGRADE,
-}
+#: Whose public patterns the script has, by their names in small letters.
+_FINDERS = (complaints, diagnosis, logs, findings)
+#: What the script has of a signature as it is.
+_AS_IT_IS = (
+    *("id", "title", "cause", "advice", "harmless", "links", "versions"),
+    *("standard_op", "phases", "operator"),
+)
 
 
 def render(data: Mapping[str, Any], text: str, suites: Mapping[str, str]) -> str:
@@ -190,7 +163,12 @@ def explaining() -> dict[str, Any]:
     """Return all that harness/report/static/explain.js has to know."""
     return {
         "signatures": [_signature(each) for each in sorted(load_signatures(), key=findings.kind_order)],
-        "finders": {name: javascript(regex.pattern) for name, regex in _FINDERS.items()},
+        "finders": {
+            name.lower(): javascript(found.pattern)
+            for module in _FINDERS
+            for name, found in vars(module).items()
+            if isinstance(found, re.Pattern) and not name.startswith("_")
+        },
         "prefixes": [javascript(regex.pattern) for regex in logs.PREFIXES],
         "lacking": [javascript(regex.pattern) for regex in logs.LACKING],
         "forms": [[javascript(regex.pattern), said] for regex, said in findings.FORMS],
@@ -216,18 +194,9 @@ def explaining() -> dict[str, Any]:
 
 def _signature(signature: Signature) -> dict[str, Any]:
     return {
-        "id": signature.id,
-        "title": signature.title,
-        "cause": signature.cause,
-        "advice": signature.advice,
-        "harmless": signature.harmless,
+        **{name: getattr(signature, name) for name in _AS_IT_IS},
         "kind": findings.kind(signature),
-        "links": signature.links,
-        "versions": signature.versions,
         "reported": " or ".join(dict.fromkeys(filter(None, (each.versions for each in signature.reported)))),
-        "standard_op": signature.standard_op,
-        "phases": signature.phases,
-        "operator": signature.operator,
         "patterns": [
             [
                 pattern.where,
