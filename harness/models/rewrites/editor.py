@@ -91,9 +91,16 @@ class Editor:
         self._append(helper.make_node(operator, list(inputs), [name], name=name, **attributes))
         return name
 
-    def alias(self, source: str, name: str) -> None:
-        """Let a tensor of the graph be made of another one as it stands."""
-        self._append(helper.make_node("Identity", [source], [name], name=f"{name}/rewritten"))
+    def alias(self, source: str, name: str, operator: str = "Identity", **attributes: Any) -> None:  # noqa: ANN401
+        """Let a tensor of the graph be made of another one, as it stands or by an operator."""
+        self._append(helper.make_node(operator, [source], [name], name=f"{name}/rewritten", **attributes))
+
+    def moved(self, tensor: str, wish: str) -> str:
+        """Let the node that makes a tensor give it another name; returns that."""
+        maker, name = self._makers.pop(tensor), self.free(wish)
+        maker.output[list(maker.output).index(tensor)] = name
+        self._makers[name] = maker
+        return name
 
     def read(self, node: onnx.NodeProto, index: int, tensor: str) -> None:
         """Let one input of a node read another tensor."""
@@ -111,11 +118,8 @@ class Editor:
                 if name == old:
                     self.read(node, index, new)
         if readers is None and old in self.outputs:
-            maker = self.maker(old)
-            if maker is not None:
-                before = self.free(f"{old}/before")
-                maker.output[list(maker.output).index(old)] = before
-                self._makers[before] = self._makers.pop(old)
+            if old in self._makers:
+                self.moved(old, f"{old}/before")
             self.alias(new, old)
 
     def output(self, value: onnx.ValueInfoProto) -> None:

@@ -6,15 +6,14 @@ go by lists of operators; here ONNX's own schemas say which input takes FP16.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
-from harness.case import effective_name
 from harness.layers.operators import dequantises, quantises
-from harness.models.graphs import assembled, copied, is_stored, reads, values_of
+from harness.models.graphs import values_of
 from harness.models.rewrites.editor import Editor
 from harness.run.numbers import Array
 
@@ -123,7 +122,25 @@ def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.M
     tensor that ONNX does not let be in FP16 stays, and so do subgraphs.
     """
     raised = _raised(model) if names is None else model
-    return None if raised is None else _Halving(raised, names).done()
+    if raised is None:
+        return None
+    editor, values = Editor(raised), values_of(raised)
+    floats = {name for name, value in values.items() if value.type.tensor_type.elem_type == _FLOAT}
+    floats |= {each.name for each in raised.graph.initializer if each.data_type == _FLOAT}
+    opsets = {each.domain: int(each.version) for each in raised.opset_import}
+    halves: dict[str, str] = {}
+    for node in list(editor.nodes) if names is None else editor.named(names):
+        inputs, outputs = _slots(node, floats, opsets)
+        for index in inputs:
+            name = node.input[index]
+            halves[name] = halves.get(name) or _halved(editor, name)
+            editor.read(node, index, halves[name])
+        for index in outputs:
+            name = node.output[index]
+            # Whoever still wants FP32 gets it by a Cast; one that nobody reads is dropped.
+            halves[name] = editor.moved(name, f"{name}/half")
+            editor.alias(halves[name], name, "Cast", to=_FLOAT)
+    return editor.done()
 
 
 def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
@@ -137,91 +154,35 @@ def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
         return None
 
 
-class _Halving:
-    """Each FP32 tensor `t` has two forms: `t` itself, and `t/half`; the one that is missing is made by a Cast."""
+def _slots(
+    node: onnx.NodeProto, floats: Collection[str], opsets: Mapping[str, int]
+) -> tuple[list[int], list[int]]:
+    """Return which inputs and outputs of a node are to be FP16."""
+    nothing: tuple[list[int], list[int]] = [], []
+    if node.op_type in _TYPED or any(item.HasField("g") or item.graphs for item in node.attribute):
+        return nothing
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opsets.get(node.domain, 1), node.domain)
+    except onnx.defs.SchemaError:
+        return nothing
+    allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    found: tuple[list[int], list[int]] = [], []
+    for mine, names, formal in zip(
+        found, (node.input, node.output), (schema.inputs, schema.outputs), strict=True
+    ):
+        for index, name in enumerate(names):
+            types = allowed.get(formal[min(index, len(formal) - 1)].type_str, ())
+            if name in floats and "tensor(float16)" in types:
+                mine.append(index)
+            elif name in floats and len(types) > 1:
+                # One type for both sides, and FP16 is not among those that it may be.
+                return nothing
+    return found
 
-    def __init__(self, model: onnx.ModelProto, names: Collection[str] | None) -> None:
-        self._model, self._names = model, names
-        values = values_of(model)
-        self._floats = {name for name, value in values.items() if value.type.tensor_type.elem_type == _FLOAT}
-        self._floats |= {each.name for each in model.graph.initializer if each.data_type == _FLOAT}
-        self._stored = {each.name: each for each in model.graph.initializer}
-        self._constants = {
-            node.output[0]: item.t
-            for node in model.graph.node
-            for item in node.attribute
-            if node.op_type == "Constant" and item.name == "value"
-        }
-        self._opsets = {each.domain: int(each.version) for each in model.opset_import}
-        self._there = {value.name for value in model.graph.input} | self._stored.keys()
-        self._nodes: list[onnx.NodeProto] = []
-        self._new: list[onnx.TensorProto] = []
 
-    def done(self) -> onnx.ModelProto | None:
-        """Return the converted model."""
-        converted = [self._node(node) for node in self._model.graph.node]
-        if not any(converted):
-            return None
-        for value in self._model.graph.output:
-            self._form(value.name, to_half=False)
-        made = copied(self._model)
-        made.graph.initializer.extend(self._new)
-        del made.graph.value_info[:]
-        return assembled(made, self._nodes, made.graph.input, made.graph.output)
-
-    def _node(self, node: onnx.NodeProto) -> bool:
-        """Add a node, in FP16 where it can be; tell whether it is."""
-        slots = self._slots(node)
-        made = onnx.NodeProto()
-        made.CopyFrom(node)
-        for index, name in enumerate(node.input):
-            if name in self._floats:
-                made.input[index] = self._form(name, to_half=index in slots[0])
-        for name in set(reads(node)) - set(node.input):
-            self._form(name, to_half=False)
-        for index, name in enumerate(node.output):
-            if name in self._floats and index in slots[1]:
-                made.output[index] = f"{name}/half"
-            self._there.add(made.output[index])
-        self._nodes.append(made)
-        return bool(slots[0] or slots[1])
-
-    def _slots(self, node: onnx.NodeProto) -> tuple[set[int], set[int]]:
-        """Return which inputs and outputs of a node are to be FP16."""
-        nothing: tuple[set[int], set[int]] = set(), set()
-        if self._names is not None and effective_name(node) not in self._names:
-            return nothing
-        if node.op_type in _TYPED or any(item.HasField("g") or item.graphs for item in node.attribute):
-            return nothing
-        try:
-            schema = onnx.defs.get_schema(node.op_type, self._opsets.get(node.domain, 1), node.domain)
-        except onnx.defs.SchemaError:
-            return nothing
-        allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-        found = []
-        for names, formal in ((node.input, schema.inputs), (node.output, schema.outputs)):
-            mine = set()
-            for index, name in enumerate(names):
-                types = allowed.get(formal[min(index, len(formal) - 1)].type_str, ())
-                if name in self._floats and "tensor(float16)" in types:
-                    mine.add(index)
-                elif name in self._floats and len(types) > 1:
-                    # One type for both sides, and FP16 is not among those that it may be.
-                    return nothing
-            found.append(mine)
-        return found[0], found[1]
-
-    def _form(self, name: str, *, to_half: bool) -> str:
-        """Return the name of a tensor in one of its forms, which is made where it is not there yet."""
-        form = f"{name}/half" if to_half else name
-        stored = self._stored.get(name, self._constants.get(name))
-        if form in self._there:
-            return form
-        self._there.add(form)
-        if to_half and stored is not None and is_stored(stored):
-            values = np.clip(numpy_helper.to_array(stored), -_LARGEST, _LARGEST).astype(np.float16)
-            self._new.append(numpy_helper.from_array(values, form))
-        else:
-            source, kind = (name, _HALF) if to_half else (f"{name}/half", _FLOAT)
-            self._nodes.append(helper.make_node("Cast", [source], [form], name=f"{form}/Cast", to=kind))
-        return form
+def _halved(editor: Editor, name: str) -> str:
+    """Return the name of a tensor in FP16: of a constant, or of what a Cast makes."""
+    stored = editor.value(name)
+    if stored is None:
+        return editor.add("Cast", [name], f"{name}/half", to=_HALF)
+    return editor.constant(f"{name}/half", np.clip(stored, -_LARGEST, _LARGEST).astype(np.float16))
