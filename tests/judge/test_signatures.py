@@ -1,226 +1,260 @@
-# ruff: noqa: E501  (engine texts are quoted whole)
-"""Signatures against the texts that engines really print, and against near misses."""
+"""diagnosis.yaml as it is read: a mistake is one sentence, and a pattern means the same in Python and JavaScript."""
 
 from __future__ import annotations
 
-import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
-from harness.case import load_cases
-from harness.judge.classify import Classification, Lost
-from harness.judge.diagnosis import Diagnosis, diagnose, notes
-from harness.judge.findings import explain
-from harness.judge.signatures import load_signatures
-from harness.record.outcome import End, Node
-from harness.words import GOOD, UNJUDGED, Class, Precision
-from tests.judge.said import BUILD_FAILED, found_id, outcome
-from tests.judge.texts import INNOCENT, LOGS, NEAR_MISSES, NOTES, SILENT, TALKING, TEXTS
+from harness.errors import HandledError
+from harness.judge import classify
+from harness.judge.diagnosis import diagnose, in_general
+from harness.judge.signatures import FORM, Unportable, javascript, load_signatures
+from harness.record.outcome import Node
+from tests.judge.said import BUILD_FAILED, outcome
 
 pytestmark = pytest.mark.unit
-CASES = Path(__file__).parents[2] / "cases"
+
+#: Its fields stand on the lines 1 (id) to 6 (advice).
+ENTRY = r"""- id: a-b
+  patterns:
+    - errors: 'x(?P<n>y)'
+  title: t
+  cause: c {n}
+  advice: a
+"""
+#: The same with its id on the last line.
+LAST = ENTRY.replace("- id: a-b\n  patterns", "- patterns") + "  id: a-b\n"
+UNCAPTURED = "which no pattern of the entry captures"
 
 
-@pytest.mark.parametrize(("name", "place", "text"), TEXTS)
-def test_real_texts_are_known(name: str, place: str, text: str) -> None:
-    """Each is recognised, alone and among the noise that surrounds every failure."""
-    assert found_id((place, text)) == name
-    noise = "[checkMacros.cpp::catchCudaError::229] Error Code 1: Cuda Runtime (In catchCudaError at /_src/x.cpp:229)"
-    around = ("errors", noise), ("errors", "Engine could not be created from network")
-    said = found_id(
-        ("errors", noise), (place, text), *around, error="build_serialized_network returned no engine"
+def load(folder: Path, text: str) -> str:
+    """Return what is said of a file, without its folder."""
+    path = folder / "d.yaml"
+    path.write_text(text)
+    load_signatures.cache_clear()
+    with pytest.raises(HandledError) as caught:
+        load_signatures(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+def test_an_entry_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(
+        ENTRY + "  phases: [build]\n  generic: true\n  operator: Conv\n  links: ['https://a.b']\n"
     )
-    assert said == name
+    (signature,) = load_signatures(path)
+    assert (signature.id, signature.title, signature.cause, signature.advice) == ("a-b", "t", "c {n}", "a")
+    assert (signature.phases, signature.generic, signature.operator) == (("build",), True, "Conv")
+    assert [(pattern.where, pattern.regex.pattern) for pattern in signature.patterns] == [
+        ("errors", "x(?P<n>y)")
+    ]
+    assert (signature.links, signature.advice_variants, signature.note) == (("https://a.b",), (), False)
 
 
-@pytest.mark.parametrize(("name", "text"), NOTES)
-def test_notes_are_counted_and_no_cause_of_a_failure(name: str, text: str) -> None:
-    """They are told of a cell that works too; only of one that lost precision are they the diagnosis."""
-    record = outcome(("warnings", text), ("warnings", f"{text} again"), ("warnings", "another"))
-    (note,) = notes(record)
-    assert (note.id, note.count, note.example) == (name, 2, text)
-    assert diagnose(record, BUILD_FAILED) is None
-    lost = diagnose(dataclasses.replace(record, failed_phase=None), Classification(Class.PRECISION_LOST, ""))
-    assert lost is not None
-    assert lost.id == name
+def test_generic_ones_are_tried_after_all_others_and_each_text_is_one_line(tmp_path: Path) -> None:
+    """Wherever they stand, and however the lines are broken."""
+    path = tmp_path / "d.yaml"
+    generic = ENTRY.replace("a-b", "g") + "  generic: true\n"
+    said = ENTRY.replace("a-b", "s").replace("advice: a", "advice: |\n    Two\n      lines.\n")
+    path.write_text(generic + said)
+    signatures = load_signatures(path)
+    assert [(each.id, each.generic) for each in signatures] == [("s", False), ("g", True)]
+    assert signatures[0].advice == "Two lines."
 
 
-@pytest.mark.parametrize(("name", "place", "text"), INNOCENT)
-def test_what_is_innocent_is_known_and_neither_counted_nor_blamed(name: str, place: str, text: str) -> None:
-    """Not even of a cell that lost precision and said nothing else."""
-    record = outcome((place, text), failed_phase=None)
-    assert notes(record) == ()
-    for cls in (Class.BUILD_FAILED, Class.PRECISION_LOST):
-        assert diagnose(record, Classification(cls, "")) is None
-    (signature,) = (each for each in load_signatures() if each.id == name)
-    assert any(pattern.regex.search(text) for pattern in signature.patterns)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("id: a-b", "id: A b"), "1: [0].id: 'A b' is not in the right form; write lower-case words"),
+        (("title: t", "title: ' '"), "4: [0].title: ' ' is not in the right form; say it in words"),
+        (("title: t", "title: 7"), '4: [0].title: is a number, not text; put it in quotes: "7"'),
+        (("advice: a", "note: true"), "1: [0].advice: is missing; add `advice: ...`"),
+        (
+            ("  advice", "  advise: b\n  advice"),
+            "6: [0].advise: is not a field that exists here; did you mean 'advice'?",
+        ),
+        (
+            ("errors:", "errror:"),
+            "3: [0].patterns[0].errror: is not a field that exists here; did you mean 'err",
+        ),
+        (
+            ("'x(?P<n>y)'", "'x('"),
+            "3: [0].patterns[0].errors: 'x(' is no regular expression: missing ), unterminated subpattern at",
+        ),
+        (("'x(?P<n>y)'", "7"), "3: [0].patterns[0].errors: is a number, not text; put it in quotes"),
+        (("{n}", "{nodes}"), f"5: [0].cause: uses {{nodes}}, {UNCAPTURED}; did you mean 'node'?"),
+        (("{n}", "{n} {nn}"), f"5: [0].cause: uses {{nn}}, {UNCAPTURED}; did you mean 'n'?"),
+        (("{n}", "{m}"), "5: [0].cause: uses {m}, which no pattern of the entry captures; known: "),
+        (
+            ("advice: a", "advice: a\n  generic: maybe"),
+            "7: [0].generic: is the text 'maybe'; it must be true or",
+        ),
+        (("advice: a", "advice: a\n  links: here"), "7: [0].links: is the text 'here'; it must be a list"),
+        (
+            ("advice: a", "advice: a\n  links: [here]"),
+            "7: [0].links[0]: 'here' is not in the right form; give",
+        ),
+        (
+            ("advice: a", "advice: a\n  phases: [biuld]"),
+            "7: [0].phases[0]: 'biuld' is not one of parse, build",
+        ),
+        (
+            ("advice: a", "advice: a\n  advice_variants: [x]"),
+            "7: [0].advice_variants[0]: 'x' is not in the right",
+        ),
+        (
+            ("advice: a", "advice: a\n  standard_op: true"),
+            "7: [0].standard_op: needs a pattern that captures",
+        ),
+        (("    - errors: 'x(?P<n>y)'", "    []"), "3: [0].patterns: is empty; fill it in or delete it"),
+        (
+            ("y)'", "y)'\n      parser: z"),
+            "3: [0].patterns[0]: needs one place, with `near` and `unless` beside it",
+        ),
+        (
+            ("title: t", "title: t\n  title: u"),
+            "5: [0].title: is given twice, first on line 4; delete or rename",
+        ),
+        (
+            ("title: t", "title: !t t"),
+            "4: [0].title: has the tag !t, which means nothing here; delete the tag",
+        ),
+        (("- id: a-b", "-\tid: a-b"), "1: holds a tab"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    assert ENTRY.replace(*change) != ENTRY
+    assert load(tmp_path, ENTRY.replace(*change)).startswith(f"d.yaml:{said}")
 
 
-@pytest.mark.parametrize(("name", "text"), LOGS)
-def test_lines_that_belong_together_are_known_together(name: str, text: str) -> None:
-    """And no line of them is told of once more, nor known as this alone."""
-    assert [found.id for found in explain(text).causes] == [name]
-    assert all(name not in {found.id for found in explain(line).causes} for line in text.split("\n"))
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "d.yaml: is empty; it needs `- id: NAME` for each signature"),
+        ("[]", "d.yaml:1: is empty; fill it in or delete it"),
+        ("a: [", "d.yaml:1: is not YAML: expected the node content"),
+        ("# b\na: b", "d.yaml:2: is not a list; write `- id: NAME` for each signature at its top level"),
+        ("- text", "d.yaml:1: [0]: is the text 'text'; it must be a mapping"),
+        (ENTRY * 2, "d.yaml:7: [1].id: 'a-b' is the id of the signature on line 1 too; rename one"),
+        (LAST * 2, "d.yaml:12: [1].id: 'a-b' is the id of the signature on line 6 too; rename one"),
+    ],
+)
+def test_a_file_that_is_no_list_of_signatures(tmp_path: Path, text: str, said: str) -> None:
+    assert load(tmp_path, text).startswith(said)
 
 
-def test_what_is_a_cause_is_no_note() -> None:
-    """However a cell ended, its errors are counted nowhere."""
-    assert notes(outcome(*((place, text) for _, place, text in TEXTS))) == ()
+def test_the_phases_are_those_of_a_record() -> None:
+    phases = FORM.schema["items"]["properties"]["phases"]["items"]["enum"]
+    assert phases == list(classify._PHASES)
 
 
-@pytest.mark.parametrize(("name", "place", "text"), NEAR_MISSES)
-def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> None:
-    assert found_id((place, text)) != name
-
-
-def test_every_signature_is_tested_by_a_real_text() -> None:
-    tested = {name for name, *_ in (*TEXTS, *INNOCENT, *SILENT)} | {name for name, _ in (*NOTES, *LOGS)}
-    assert {signature.id for signature in load_signatures()} == tested
-
-
-def told_of(operator: str, asked: tuple[str, str], cls: str, *, lost: str = "/the node") -> Diagnosis | None:
-    """Return what is told of a node, in a cell that ended so and whose engine said nothing of weight."""
-    losses = (Lost(lost, Precision.INT8, Precision.FP32),) if cls in ("precision_lost", "inaccurate") else ()
-    nodes = (Node("/other", "Relu"), Node("/the node", operator, *asked))
-    said = outcome(("info", "Timing cache disabled."), nodes=nodes, failed_phase=None)
-    return diagnose(said, Classification(Class(cls), "", losses))
-
-
-@pytest.mark.parametrize(("name", "operator", "asked", "cls"), SILENT)
-def test_what_an_engine_does_in_silence_is_told_from_the_model(
-    name: str, operator: str, asked: tuple[str, str], cls: str
+@pytest.mark.parametrize(("nodes", "cause"), [((Node("/c", "Conv"),), "Conv /c y"), ((), "? ? y")])
+def test_a_text_may_name_the_place_that_is_looked_up(
+    tmp_path: Path, nodes: tuple[Node, ...], cause: str
 ) -> None:
-    """With the node; and of a cell that lost precision only where this node lost it."""
-    found = told_of(operator, asked, cls)
+    path = tmp_path / "d.yaml"
+    path.write_text(ENTRY.replace("c {n}", "'{op} {node} {n}'"))
+    found = diagnose(outcome(("errors", "xy"), nodes=nodes), BUILD_FAILED, load_signatures(path))
     assert found is not None
-    assert (found.id, found.operator, found.node) == (name, operator, "/the node")
-    if cls == "precision_lost":
-        assert told_of(operator, asked, cls, lost="/other") is None
+    assert found.cause == cause
 
 
-@pytest.mark.parametrize(("operator", "asked", "cls"), TALKING)
-def test_no_model_is_blamed_for_another_failure(operator: str, asked: tuple[str, str], cls: str) -> None:
-    assert told_of(operator, asked, cls) is None
+def test_a_signature_in_general_names_what_an_outcome_would_fill_in() -> None:
+    signatures = {signature.id: signature for signature in load_signatures()}
+    found = in_general(signatures["no-implementation"])
+    assert found.title == "No implementation for <node>"
+    assert (found.message, found.node, found.groups) == ("", "", {})
+    assert found.advice_variants == signatures["no-implementation"].advice_variants
+    told = " ".join(one.title + one.cause + one.advice for one in map(in_general, signatures.values()))
+    assert not re.search(r"{\w+}", told)
 
 
-def test_what_the_engine_says_of_a_crash_goes_before_the_model() -> None:
-    nodes = (Node("/Concat", "Concat", "", "inputs of unlike scales"),)
-    record = outcome(("native", TEXTS[1][2]), end=End("signalled", "killed by SIGSEGV"), nodes=nodes)
-    found = diagnose(record, Classification(Class.CRASHED, ""))
-    assert found is not None
-    assert found.id == "no-int8-convolution"
-
-
-@pytest.mark.parametrize("cls", sorted(GOOD | UNJUDGED))
-def test_what_works_or_was_not_judged_has_no_diagnosis(cls: Class) -> None:
-    assert found_id(("errors", TEXTS[0][2]), cls=Classification(cls, "")) is None
-
-
-def test_the_specific_cause_wins_over_what_follows_it() -> None:
-    """Whatever the order in the log: 'no implementation' says that nothing was found, not why."""
-    generic = ("errors", "Could not find any implementation for node a.")
-    specific = ("errors", "Assertion scales.size() == 1 failed")
-    assert found_id(generic, specific) == found_id(specific, generic) == "plugin-scale-missing"
-    cuda = ("errors", "Error Code 1: Cuda Runtime (some error)")
-    assert found_id(cuda, generic) == found_id(generic, cuda) == "no-implementation"
-
-
-@pytest.mark.parametrize("end", ["", ".", " ", " ...", " …", ".)", "\n"])
-@pytest.mark.parametrize("letter", ["C", "c"])
-def test_no_implementation_is_known_without_a_node(letter: str, end: str) -> None:
-    """Of a line that a reader types or shortens, no dot is taken for a node."""
-    text = f"{letter}ould not find any implementation for node"
-    found = diagnose(outcome(("errors", text + end)), BUILD_FAILED)
-    assert found is not None
-    assert (found.id, found.node) == ("no-implementation", "")
-    named = diagnose(outcome(("errors", f"{text} /a/Conv.")), BUILD_FAILED)
-    assert named is not None
-    assert named.node == "/a/Conv"
-
-
-def test_an_onnx_operator_without_importer_is_told_from_a_missing_plugin() -> None:
-    """The parser says the same error for both; the line before it names the operator."""
-    error = ("parser", 'creator && "Plugin not found, are the plugin name, version, and namespace correct?"')
-    info = "No importer registered for op: {}. Attempting to import as plugin."
-    assert found_id(("info", info.format("Mish")), error) == "no-importer"
-    assert found_id(("info", info.format("CompatIdentity")), error) == "plugin-not-found"
-    rtx = "Plugin not found with node attribute namespace: using pluginName: {}, pluginVersion: 1, pluginNamespace: "
-    assert found_id(("info", rtx.format("Mish")), error) == "no-importer"
-    assert found_id(("info", rtx.format("MyIdentity")), error) == "plugin-not-found"
-
-
-def test_a_cuda_error_outside_the_build_is_no_calibrators() -> None:
-    text = (
-        "errors",
-        "1: [x.cpp::y::1] Error Code 1: Cuda Runtime (an illegal memory access was encountered)",
+def test_what_is_reported_of_versions_is_read_with_its_source(tmp_path: Path) -> None:
+    """And a mistake in the versions is told with its line."""
+    report = (
+        "  reported:\n    - {versions: '>=10.3', url: 'https://a.b', title: T, note: n, platform: jetson}\n"
     )
-    assert found_id(text) == "calibrator-cuda-error"
-    assert found_id(text, failed_phase="run") == "buffers-do-not-fit"
-
-
-def test_groups_are_filled_in_and_the_last_skipped_tactic_is_the_reason() -> None:
-    record = outcome(
-        ("warnings", "Skipping tactic 0x0000000000000000 due to exception first"),
-        ("warnings", "Skipping tactic 0x0000000000000001 due to exception second"),
-        ("errors", "Skipping tactic 0x00000000000003e8 due to exception last"),
-        ("errors", "10: [o.cpp::c::1] Error Code 10: Internal Error (Could not find any implementation for node a + PWN(b, c).)"),
-    )  # fmt: skip
-    found = diagnose(record, BUILD_FAILED)
-    assert found is not None
-    assert found.title == "No implementation for a + PWN(b, c)"
-    assert found.groups == {"node": "a + PWN(b, c)"}
-    assert (found.operator, found.node) == ("", "a + PWN(b, c)")
-    assert found.skipped_tactic == "Skipping tactic 0x00000000000003e8 due to exception last"
-    assert found.message.startswith("10: [o.cpp")
-    assert "{" not in found.title + found.cause + found.advice
-
-
-def test_a_group_that_this_text_lacks_reads_as_a_question_mark() -> None:
-    found = diagnose(outcome(("errors", "no supported formats")), BUILD_FAILED)
-    assert found is not None
-    assert found.title == "No kernel for the types of ?"
-
-
-@pytest.mark.parametrize("cls", [Class.PRECISION_LOST, Class.INACCURATE])
-def test_what_finished_all_the_same_has_no_error_for_its_cause(cls: Class) -> None:
-    """An engine logs errors of tactics that it then does without."""
-    assert found_id(("errors", TEXTS[0][2]), cls=Classification(cls, ""), failed_phase=None) is None
-
-
-def test_an_operator_that_a_text_names_is_the_place() -> None:
-    """And one that the recipe asks for in vain is no node's."""
-    said = outcome(
-        ("errors", "No importer registered for op: Mish"), nodes=(Node("/m", "Mish"), Node("/r", "Relu"))
+    path = tmp_path / "e.yaml"
+    path.write_text(ENTRY + report)
+    (claim,) = load_signatures(path)[0].reported
+    assert (claim.versions, claim.platform, claim.signature, claim.provenance) == (
+        ">=10.3",
+        "jetson",
+        "a-b",
+        "reported by users",
     )
-    found = diagnose(said, BUILD_FAILED)
-    assert found is not None
-    assert (found.operator, found.node, found.skipped_tactic) == ("Mish", "/m", "")
-    asked = diagnose(outcome(("missing_api", "BuilderFlag.INT8"), nodes=(Node("/c", "Conv"),)), BUILD_FAILED)
-    assert asked is not None
-    assert asked.place == ""
+    said = load(tmp_path, ENTRY + report.replace(">=10.3", "10 and later"))
+    assert said.startswith("d.yaml:8: [0].reported[0].versions: ")
+    assert "not a version specifier" in said
 
 
-def test_advice_variants_exist() -> None:
-    """What the advice is proved by is a variant of the cases."""
-    known = {f"{c.name}.{v.name}" for c in load_cases(CASES) for v in c}
-    named = {name for signature in load_signatures() for name in signature.advice_variants}
-    assert named
-    assert named <= known
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (r"(?P<x>a)b", r"(?<x>a)b"),
+        (r"\Aa\Z", r"(?<![\s\S])a(?![\s\S])"),
+        (r"a.b$", r"a[^\n]b(?=\n?(?![\s\S]))"),
+        (r"\s\S", r"[ \t\n\r\f\v][^ \t\n\r\f\v]"),
+        (r"[^\s(]", r"[^ \t\n\r\f\v\(]"),
+        (r"[\s\S]*", r"[\s\S]*"),
+        (r"[a\[[b\--]", r"[a\[\[b\--]"),
+        (r"a]b}\-\"", r'a\]b\}-"'),
+        (r"(?:a|b)+?c{2,}", r"(?:a|b)+?c{2,}"),
+        (r"(?<!\w)(?!x)\x41", r"(?<!\w)(?!x)\x41"),
+    ],
+)
+def test_what_differs_is_rewritten(pattern: str, said: str) -> None:
+    assert javascript(pattern) == said
 
 
-def test_signatures_that_cases_expect_exist() -> None:
-    expected = {
-        expectation.signature
-        for case in load_cases(CASES)
-        for variant in case
-        for expectation in variant.expectations
-    }
-    assert expected - {None} <= {signature.id for signature in load_signatures()}
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("(?i)a", "'(?i' is not in the subset"),
+        ("(?s:a)", "'(?s' is not in the subset"),
+        ("(?>a)", "'(?>' is not in the subset"),
+        ("(?#a)", "'(?#' is not in the subset"),
+        ("(a)(?(1)b|c)", "'(?(' is not in the subset"),
+        ("(?P<x>a)(?P=x)", "'(?P' is not in the subset"),
+        (r"(a)\1", r"'\\1' is not in the subset"),
+        (r"\N{DASH}", r"'\\N' is not in the subset"),
+        ("a++", "'++' never gives back what it took; write '+'"),
+        ("a{2}+", "'{2}+' never gives back what it took"),
+        ("(?:(?P<x>a)|b)*", "a group is captured in a part that is repeated"),
+        ("(?!(?P<x>a))", "a group is captured in what must not be there"),
+        ("(?:a?)*", "'(?:a?)' is repeated and may be empty"),
+        (r"[^\S]", r"'\\S' in a class is not in the subset"),
+        ("a{b", "'{' stands alone"),
+        ("a\\", r"a backslash with nothing behind it ends the pattern; write '\\' for one"),
+        # Python warns of these, and a warning is no sentence with a line.
+        ("[[a]", "'[[' may mean a set of sets one day"),
+        ("[^[a]", "'[^[' may mean a set of sets one day"),
+        ("[ab--c]", "'--' may mean a set of sets one day"),
+        ("[a&&b]", "'&&' may mean a set of sets one day"),
+    ],
+)
+def test_what_has_no_counterpart_is_refused(pattern: str, said: str) -> None:
+    with pytest.raises(Unportable, match=re.escape(said)):
+        javascript(pattern)
 
 
-def test_no_pattern_holds_a_place_in_an_engines_source() -> None:
-    """Those numbers move with every release."""
+def test_a_group_that_may_be_left_out_may_capture() -> None:
+    assert javascript(r"a(?:\.(?P<x>\w+))?") == r"a(?:\.(?<x>\w+))?"
+
+
+def test_a_file_with_such_a_pattern_is_refused_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text("- id: a\n  patterns:\n    - errors: '(?i)x'\n  title: t\n  cause: c\n  advice: a\n")
+    with pytest.raises(
+        HandledError, match=r"d\.yaml:3: \[0\]\.patterns\[0\]\.errors: '\(\?i' is not in the subset"
+    ):
+        load_signatures(file)
+
+
+def test_classes_of_characters_are_those_of_ascii() -> None:
+    """In JavaScript they are so in any case."""
     for signature in load_signatures():
-        for pattern in signature.patterns:
-            assert ".cpp:" not in pattern.regex.pattern.replace("[\\w./]+:\\d+", "")
+        assert all(pattern.regex.flags & re.ASCII for pattern in signature.patterns)

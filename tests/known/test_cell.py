@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 
 from harness.case import Expectation
 from harness.judge.cell import judge_cell
-from harness.known.cell import chip, known_of, nearest_first, unwanted, worst_first
+from harness.known.cell import badness, chip, known_of, nearest_first, unwanted, worst_first
 from harness.known.model import Known
 from harness.record.outcome import Layer, Outcome
 from harness.report.views import short_versions
-from harness.words import Basis, Class, Precision, Verdict
+from harness.words import GOOD, UNJUDGED, Basis, Class, Precision, Verdict
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -138,3 +139,29 @@ def test_versions_are_shortened_as_far_as_they_stay_apart() -> None:
     assert short_versions(["8.6.1", "10.2.0.19"]) == {"8.6.1": "8.6", "10.2.0.19": "10.2"}
     assert short_versions(["8.6.1", "8.6.2"]) == {"8.6.1": "8.6.1", "8.6.2": "8.6.2"}
     assert short_versions(["10.0.1", "10.1"]) == {"10.0.1": "10.0", "10.1": "10.1"}
+
+
+def test_every_class_has_its_place() -> None:
+    """No two share one; what says nothing of the engine is before what works, and that before every failure."""
+    places = [badness(cls, Verdict.EXPECTED) for cls in Class]
+    assert len(set(places)) == len(Class)
+    failures = set(Class) - GOOD - UNJUDGED
+    for lesser, greater in itertools.pairwise((UNJUDGED, GOOD, failures)):
+        worst = max(badness(cls, Verdict.EXPECTED) for cls in lesser)
+        assert all(badness(cls, Verdict.EXPECTED) > worst for cls in greater)
+
+
+@pytest.mark.parametrize("known", sorted(set(Class) - GOOD))
+def test_a_regression_is_worse_than_any_known_failure(known: Class) -> None:
+    """On whatever GPU; and any failure that was not known before is, too."""
+    ranks = [
+        badness(known, Verdict.KNOWN_FAILURE),
+        badness(Class.PRECISION_LOST, Verdict.NEW),
+        badness(Class.PRECISION_LOST, Verdict.REGRESSED),
+    ]
+    assert ranks == sorted(ranks)
+    assert len(set(ranks)) == len(ranks)
+
+
+def test_what_newly_works_is_no_failure() -> None:
+    assert badness(Class.OK, Verdict.NEW) < badness(Class.BUILD_FAILED, Verdict.KNOWN_FAILURE)

@@ -34,7 +34,7 @@ from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
 from harness.words import Precision
 from tests.models import data
-from tests.run.test_prepare_in_child import endless
+from tests.run.test_prepared_in_child import endless
 
 pytestmark = pytest.mark.unit
 

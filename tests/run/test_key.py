@@ -1,4 +1,4 @@
-"""Whatever could change an outcome changes the key of its cell, and nothing else does."""
+"""Whatever could change an outcome changes the key of its cell, and nothing else does; which outcomes answer for it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from harness.case import Calibrator, Engine, Plugin, Profile, Recipe, Typing
 from harness.case.model import Library
 from harness.matrix import Build, Needs, Slurm, Target
 from harness.plan import all_cells
+from harness.record.outcome import OTHERS, Latency, Outcome
+from harness.record.speaking import todays
 from harness.run import key
-from harness.run.key import cell_key, place_of, placed_in
-from harness.run.provision import Environment
+from harness.run.key import answering, cell_key, keys_of, place_of, placed_in
+from harness.run.provision import Environment, Host, NotMade
 from harness.run.provision.model import UNKNOWN
 from harness.run.transport import HEEDED
 from tests.report import factory
@@ -193,3 +195,102 @@ def test_every_room_that_has_a_part_in_a_record_is_in_the_key() -> None:
         waiting |= TABLE[room][0] - found
     top = key._TOP
     assert {room.partition("/")[0] for room in found if not (top / f"{room}.py").is_file()} == set(key._ROOMS)
+
+
+ALL = all_cells(factory.matrix(), (factory.case(),))
+ORT = next(cell for cell in ALL if cell.id == "conv_silu.qdq-ort131")
+TODAY = todays(ALL)
+MINE = {ORT.id: TODAY[ORT.id]}
+KEYS = {ORT.id: "today"}
+
+
+def outcome(key: str = "today", when: str = "2026-01-01", state: Any = "done", **fields: Any) -> Outcome:
+    """Return an outcome of the cell as it is today."""
+    plain = Outcome.blank(ORT, state, "" if state == "done" else "why")
+    hashes: dict[str, Any] = {
+        "model_sha256": MINE[ORT.id].model_sha256,
+        "recipe_sha256": ORT.variant.recipe.sha256(),
+        "engine_version": ORT.target.version,
+        "when": when,
+        "run": "a",
+    }
+    hashes |= fields.pop("stamps", {})
+    return replace(plain, key=key, stamps=replace(plain.stamps, **hashes), **fields)
+
+
+def answer(*outcomes: Outcome, keys: dict[str, str] = KEYS) -> Outcome | None:
+    return answering(MINE, outcomes, keys).get(ORT.id)
+
+
+def test_the_latest_outcome_of_todays_key_answers() -> None:
+    old, new = outcome(when="2026-01-01"), outcome(when="2026-01-02")
+    assert answer(new, old) is new
+    assert answer(outcome(""), keys={ORT.id: ""}) is None, "no key is no key that two have in common"
+    trouble = outcome(state="infra_error", when="2026-01-02")
+    assert answer(old, trouble) is old, "trouble hides no answer"
+
+
+TIMED = Latency((1.0,), 1, "cuda_events")
+
+
+@pytest.mark.parametrize(
+    ("made", "answers"),
+    [
+        (outcome("another"), False),
+        (outcome(""), False),
+        (outcome(state="infra_error"), False),
+        pytest.param(outcome(stamps={"account": "theirs"}), False, id="sent in"),
+        pytest.param(
+            outcome(latency=replace(TIMED, after={OTHERS: "python3 (pid 7)"})), False, id="beside others"
+        ),
+        pytest.param(outcome(latency=TIMED), True, id="alone"),
+    ],
+)
+def test_what_is_of_another_key_or_in_doubt_does_not_answer(made: Outcome, answers: bool) -> None:
+    assert (answer(made) is not None) is answers
+
+
+def test_an_outcome_that_does_not_speak_any_more_does_not_answer() -> None:
+    """It was made another way since, and the report shows that."""
+    since = outcome("another way", when="2026-01-02", ran=True, phases={"run": 1.0})
+    assert answer(outcome(ran=True, phases={"run": 1.0}), since) is None
+    stale = outcome("another way", when="2026-01-02", stamps={"model_sha256": "b" * 64})
+    assert answer(outcome(), stale) is not None, "what is of another model hides nothing"
+
+
+@pytest.mark.parametrize("state", ["not_run", "not_applicable"])
+def test_what_cannot_run_here_answers_beside_what_ran_elsewhere(state: str) -> None:
+    elsewhere = outcome("another machine")
+    assert answer(elsewhere, outcome(state=state)) is not None
+
+
+def test_keys_are_those_of_what_would_be_used_and_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that cannot run has the key of its reason; of one that would have to be made first nobody knows."""
+
+    def refuse(*_: object, allow_build: bool, **__: object) -> None:
+        assert not allow_build
+        raise NotMade("needs its image")
+
+    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64"))
+    monkeypatch.setattr(key, "prepare", refuse)
+    cells = [cell for cell in ALL if cell.variant is ORT.variant]
+    found = keys_of(cells, TODAY)
+    assert found["conv_silu.qdq-trt86"], "it needs a GPU"
+    assert found["conv_silu.qdq-rtx17"] == ""
+    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64", gpu_reason="another reason"))
+    assert keys_of(cells, TODAY)["conv_silu.qdq-trt86"] != found["conv_silu.qdq-trt86"]
+
+
+def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is confined where another case of the same target is not."""
+    cell = next(cell for cell in ALL if cell.target.name == "ort131")
+    confined = replace(cell, target=replace(cell.target, untrusted=True))
+    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64"))
+    monkeypatch.setattr(key, "prepare", lambda *_, **__: Environment("docker", "ort131", "python3", "i"))
+    there = [keys_of([each], TODAY)[cell.id] for each in (cell, confined)]
+    assert there[0] != there[1]
+    monkeypatch.setattr(key, "cell_key", lambda _, __, place: place)
+    trusted = replace(cell, id="trusted")
+    cells = [trusted, replace(confined, id="confined")]
+    both = keys_of(cells, todays(cells))
+    assert both["trusted"] != both["confined"]

@@ -19,7 +19,7 @@ from harness.judge.classify import classify
 from harness.judge.diagnosis import diagnose
 from harness.matrix import load_matrix
 from harness.plan import Cell
-from harness.record.outcome import End, Node, Outcome, ParserError, Stamps, whole_log
+from harness.record.outcome import End, Latency, Node, Outcome, ParserError, Stamps, whole_log
 from harness.record.store import readable
 from harness.run import observation as module
 from harness.run.numbers import Reference
@@ -387,6 +387,20 @@ def test_a_profile_with_a_name_of_no_utf_8_keeps_its_times() -> None:
     profile = b'[{"name": "caf\xe9_kernel_time", "dur": 1}, {"name": "/act_kernel_time", "dur": 2000}]'
     outcome, _ = heard(ORT_GRAPH, event("profile", profile), event("end", **END))
     assert (outcome.state, outcome.layers[0].time_ms) == ("done", 2.0)
+
+
+LATENCY: dict[str, Any] = {"samples_ms": [0.5, 0.25], "warmup": 3, "scope": "one run"}
+
+
+def test_a_timed_run_is_kept_whole() -> None:
+    """All samples in order, copies apart, sensors on both sides; a run on the CPU has neither copies nor sensors."""
+    sensors = {"before": {"temperature_c": "40"}, "after": {"temperature_c": "43"}}
+    outcome, _ = heard(event("latency", **LATENCY, clock="cuda_events", upload_ms=[0.02], **sensors))
+    assert outcome.latency == Latency(
+        (0.5, 0.25), 3, "cuda_events", "one run", (0.02,), {"temperature_c": "40"}, {"temperature_c": "43"}
+    )
+    plain, _ = heard(event("latency", **LATENCY, clock="monotonic"))
+    assert plain.latency == Latency((0.5, 0.25), 3, "monotonic", "one run")
 
 
 def test_others_on_the_gpu_stand_beside_what_its_sensors_said() -> None:

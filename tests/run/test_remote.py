@@ -283,7 +283,7 @@ def test_this_machine_behind_ssh_is_known_for_itself(sshd: Sshd) -> None:
 def test_an_image_is_built_there_and_its_engine_runs(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.run.provision.test_provision_prepare import ask, forget
+    from tests.run.provision.test_prepare import ask, forget
 
     needs.base_image()
     needs.network()

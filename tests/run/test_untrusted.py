@@ -18,7 +18,7 @@ from harness.run.docker.container import LIMITS, UNTRUSTED_CPUS, Options, comman
 from harness.run.provision import Host, Unavailable, can_run, prepare, refuse_unconfined
 from harness.words import Class
 from tests.run.bench import Bench, cell, classified, lives, relu, target
-from tests.run.provision.test_provision_prepare import a_daemon
+from tests.run.provision.test_prepare import a_daemon
 
 in_docker = pytest.mark.parametrize("bench", ["docker"], indirect=True)
 UNTRUSTED = target(untrusted=True)

@@ -1,0 +1,226 @@
+# ruff: noqa: E501  (engine texts are quoted whole)
+"""Signatures against the texts that engines really print, and against near misses."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from harness.case import load_cases
+from harness.judge.classify import Classification, Lost
+from harness.judge.diagnosis import Diagnosis, diagnose, notes
+from harness.judge.findings import explain
+from harness.judge.signatures import load_signatures
+from harness.record.outcome import End, Node
+from harness.words import GOOD, UNJUDGED, Class, Precision
+from tests.judge.said import BUILD_FAILED, found_id, outcome
+from tests.judge.texts import INNOCENT, LOGS, NEAR_MISSES, NOTES, SILENT, TALKING, TEXTS
+
+pytestmark = pytest.mark.unit
+CASES = Path(__file__).parents[2] / "cases"
+
+
+@pytest.mark.parametrize(("name", "place", "text"), TEXTS)
+def test_real_texts_are_known(name: str, place: str, text: str) -> None:
+    """Each is recognised, alone and among the noise that surrounds every failure."""
+    assert found_id((place, text)) == name
+    noise = "[checkMacros.cpp::catchCudaError::229] Error Code 1: Cuda Runtime (In catchCudaError at /_src/x.cpp:229)"
+    around = ("errors", noise), ("errors", "Engine could not be created from network")
+    said = found_id(
+        ("errors", noise), (place, text), *around, error="build_serialized_network returned no engine"
+    )
+    assert said == name
+
+
+@pytest.mark.parametrize(("name", "text"), NOTES)
+def test_notes_are_counted_and_no_cause_of_a_failure(name: str, text: str) -> None:
+    """They are told of a cell that works too; only of one that lost precision are they the diagnosis."""
+    record = outcome(("warnings", text), ("warnings", f"{text} again"), ("warnings", "another"))
+    (note,) = notes(record)
+    assert (note.id, note.count, note.example) == (name, 2, text)
+    assert diagnose(record, BUILD_FAILED) is None
+    lost = diagnose(dataclasses.replace(record, failed_phase=None), Classification(Class.PRECISION_LOST, ""))
+    assert lost is not None
+    assert lost.id == name
+
+
+@pytest.mark.parametrize(("name", "place", "text"), INNOCENT)
+def test_what_is_innocent_is_known_and_neither_counted_nor_blamed(name: str, place: str, text: str) -> None:
+    """Not even of a cell that lost precision and said nothing else."""
+    record = outcome((place, text), failed_phase=None)
+    assert notes(record) == ()
+    for cls in (Class.BUILD_FAILED, Class.PRECISION_LOST):
+        assert diagnose(record, Classification(cls, "")) is None
+    (signature,) = (each for each in load_signatures() if each.id == name)
+    assert any(pattern.regex.search(text) for pattern in signature.patterns)
+
+
+@pytest.mark.parametrize(("name", "text"), LOGS)
+def test_lines_that_belong_together_are_known_together(name: str, text: str) -> None:
+    """And no line of them is told of once more, nor known as this alone."""
+    assert [found.id for found in explain(text).causes] == [name]
+    assert all(name not in {found.id for found in explain(line).causes} for line in text.split("\n"))
+
+
+def test_what_is_a_cause_is_no_note() -> None:
+    """However a cell ended, its errors are counted nowhere."""
+    assert notes(outcome(*((place, text) for _, place, text in TEXTS))) == ()
+
+
+@pytest.mark.parametrize(("name", "place", "text"), NEAR_MISSES)
+def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> None:
+    assert found_id((place, text)) != name
+
+
+def test_every_signature_is_tested_by_a_real_text() -> None:
+    tested = {name for name, *_ in (*TEXTS, *INNOCENT, *SILENT)} | {name for name, _ in (*NOTES, *LOGS)}
+    assert {signature.id for signature in load_signatures()} == tested
+
+
+def told_of(operator: str, asked: tuple[str, str], cls: str, *, lost: str = "/the node") -> Diagnosis | None:
+    """Return what is told of a node, in a cell that ended so and whose engine said nothing of weight."""
+    losses = (Lost(lost, Precision.INT8, Precision.FP32),) if cls in ("precision_lost", "inaccurate") else ()
+    nodes = (Node("/other", "Relu"), Node("/the node", operator, *asked))
+    said = outcome(("info", "Timing cache disabled."), nodes=nodes, failed_phase=None)
+    return diagnose(said, Classification(Class(cls), "", losses))
+
+
+@pytest.mark.parametrize(("name", "operator", "asked", "cls"), SILENT)
+def test_what_an_engine_does_in_silence_is_told_from_the_model(
+    name: str, operator: str, asked: tuple[str, str], cls: str
+) -> None:
+    """With the node; and of a cell that lost precision only where this node lost it."""
+    found = told_of(operator, asked, cls)
+    assert found is not None
+    assert (found.id, found.operator, found.node) == (name, operator, "/the node")
+    if cls == "precision_lost":
+        assert told_of(operator, asked, cls, lost="/other") is None
+
+
+@pytest.mark.parametrize(("operator", "asked", "cls"), TALKING)
+def test_no_model_is_blamed_for_another_failure(operator: str, asked: tuple[str, str], cls: str) -> None:
+    assert told_of(operator, asked, cls) is None
+
+
+def test_what_the_engine_says_of_a_crash_goes_before_the_model() -> None:
+    nodes = (Node("/Concat", "Concat", "", "inputs of unlike scales"),)
+    record = outcome(("native", TEXTS[1][2]), end=End("signalled", "killed by SIGSEGV"), nodes=nodes)
+    found = diagnose(record, Classification(Class.CRASHED, ""))
+    assert found is not None
+    assert found.id == "no-int8-convolution"
+
+
+@pytest.mark.parametrize("cls", sorted(GOOD | UNJUDGED))
+def test_what_works_or_was_not_judged_has_no_diagnosis(cls: Class) -> None:
+    assert found_id(("errors", TEXTS[0][2]), cls=Classification(cls, "")) is None
+
+
+def test_the_specific_cause_wins_over_what_follows_it() -> None:
+    """Whatever the order in the log: 'no implementation' says that nothing was found, not why."""
+    generic = ("errors", "Could not find any implementation for node a.")
+    specific = ("errors", "Assertion scales.size() == 1 failed")
+    assert found_id(generic, specific) == found_id(specific, generic) == "plugin-scale-missing"
+    cuda = ("errors", "Error Code 1: Cuda Runtime (some error)")
+    assert found_id(cuda, generic) == found_id(generic, cuda) == "no-implementation"
+
+
+@pytest.mark.parametrize("end", ["", ".", " ", " ...", " …", ".)", "\n"])
+@pytest.mark.parametrize("letter", ["C", "c"])
+def test_no_implementation_is_known_without_a_node(letter: str, end: str) -> None:
+    """Of a line that a reader types or shortens, no dot is taken for a node."""
+    text = f"{letter}ould not find any implementation for node"
+    found = diagnose(outcome(("errors", text + end)), BUILD_FAILED)
+    assert found is not None
+    assert (found.id, found.node) == ("no-implementation", "")
+    named = diagnose(outcome(("errors", f"{text} /a/Conv.")), BUILD_FAILED)
+    assert named is not None
+    assert named.node == "/a/Conv"
+
+
+def test_an_onnx_operator_without_importer_is_told_from_a_missing_plugin() -> None:
+    """The parser says the same error for both; the line before it names the operator."""
+    error = ("parser", 'creator && "Plugin not found, are the plugin name, version, and namespace correct?"')
+    info = "No importer registered for op: {}. Attempting to import as plugin."
+    assert found_id(("info", info.format("Mish")), error) == "no-importer"
+    assert found_id(("info", info.format("CompatIdentity")), error) == "plugin-not-found"
+    rtx = "Plugin not found with node attribute namespace: using pluginName: {}, pluginVersion: 1, pluginNamespace: "
+    assert found_id(("info", rtx.format("Mish")), error) == "no-importer"
+    assert found_id(("info", rtx.format("MyIdentity")), error) == "plugin-not-found"
+
+
+def test_a_cuda_error_outside_the_build_is_no_calibrators() -> None:
+    text = (
+        "errors",
+        "1: [x.cpp::y::1] Error Code 1: Cuda Runtime (an illegal memory access was encountered)",
+    )
+    assert found_id(text) == "calibrator-cuda-error"
+    assert found_id(text, failed_phase="run") == "buffers-do-not-fit"
+
+
+def test_groups_are_filled_in_and_the_last_skipped_tactic_is_the_reason() -> None:
+    record = outcome(
+        ("warnings", "Skipping tactic 0x0000000000000000 due to exception first"),
+        ("warnings", "Skipping tactic 0x0000000000000001 due to exception second"),
+        ("errors", "Skipping tactic 0x00000000000003e8 due to exception last"),
+        ("errors", "10: [o.cpp::c::1] Error Code 10: Internal Error (Could not find any implementation for node a + PWN(b, c).)"),
+    )  # fmt: skip
+    found = diagnose(record, BUILD_FAILED)
+    assert found is not None
+    assert found.title == "No implementation for a + PWN(b, c)"
+    assert found.groups == {"node": "a + PWN(b, c)"}
+    assert (found.operator, found.node) == ("", "a + PWN(b, c)")
+    assert found.skipped_tactic == "Skipping tactic 0x00000000000003e8 due to exception last"
+    assert found.message.startswith("10: [o.cpp")
+    assert "{" not in found.title + found.cause + found.advice
+
+
+def test_a_group_that_this_text_lacks_reads_as_a_question_mark() -> None:
+    found = diagnose(outcome(("errors", "no supported formats")), BUILD_FAILED)
+    assert found is not None
+    assert found.title == "No kernel for the types of ?"
+
+
+@pytest.mark.parametrize("cls", [Class.PRECISION_LOST, Class.INACCURATE])
+def test_what_finished_all_the_same_has_no_error_for_its_cause(cls: Class) -> None:
+    """An engine logs errors of tactics that it then does without."""
+    assert found_id(("errors", TEXTS[0][2]), cls=Classification(cls, ""), failed_phase=None) is None
+
+
+def test_an_operator_that_a_text_names_is_the_place() -> None:
+    """And one that the recipe asks for in vain is no node's."""
+    said = outcome(
+        ("errors", "No importer registered for op: Mish"), nodes=(Node("/m", "Mish"), Node("/r", "Relu"))
+    )
+    found = diagnose(said, BUILD_FAILED)
+    assert found is not None
+    assert (found.operator, found.node, found.skipped_tactic) == ("Mish", "/m", "")
+    asked = diagnose(outcome(("missing_api", "BuilderFlag.INT8"), nodes=(Node("/c", "Conv"),)), BUILD_FAILED)
+    assert asked is not None
+    assert asked.place == ""
+
+
+def test_advice_variants_exist() -> None:
+    """What the advice is proved by is a variant of the cases."""
+    known = {f"{c.name}.{v.name}" for c in load_cases(CASES) for v in c}
+    named = {name for signature in load_signatures() for name in signature.advice_variants}
+    assert named
+    assert named <= known
+
+
+def test_signatures_that_cases_expect_exist() -> None:
+    expected = {
+        expectation.signature
+        for case in load_cases(CASES)
+        for variant in case
+        for expectation in variant.expectations
+    }
+    assert expected - {None} <= {signature.id for signature in load_signatures()}
+
+
+def test_no_pattern_holds_a_place_in_an_engines_source() -> None:
+    """Those numbers move with every release."""
+    for signature in load_signatures():
+        for pattern in signature.patterns:
+            assert ".cpp:" not in pattern.regex.pattern.replace("[\\w./]+:\\d+", "")
