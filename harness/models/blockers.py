@@ -7,25 +7,21 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+import onnx
+
+from harness.case import Profile
 from harness.judge import complaints
+from harness.judge.cell import Judged
 from harness.judge.complaints import find_place
-from harness.judge.diagnosis import diagnose
+from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.layers.datatype import NARROW
 from harness.layers.operators import MULTIPLYING
 from harness.layers.parse import map_names
 from harness.models.check import engine_made, ran
 from harness.models.graphs import Cutter
+from harness.record.outcome import Node, ParserError
 from harness.words import PREDICATE, Class
-
-if TYPE_CHECKING:
-    import onnx
-
-    from harness.case import Profile
-    from harness.judge.cell import Judged
-    from harness.judge.diagnosis import Diagnosis
-    from harness.record.outcome import Node, ParserError
 
 #: Where a search ends: a try is a tenth of a second, or that of a large model a few seconds.
 MOST_TRIES, MOST_SECONDS = 200, 30.0

@@ -6,15 +6,12 @@ import shlex
 import statistics
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from harness.judge.cell import Judged
+from harness.judge.classify import Lost
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
 from harness.words import GOOD, UNJUDGED, Class, Precision, Word
-
-if TYPE_CHECKING:
-    from harness.judge.cell import Judged
-    from harness.judge.classify import Lost
 
 #: Classes that may come of sizes that nobody gave.
 _BY_SIZES = frozenset(

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from harness.errors import HandledError
+from harness.judge.cell import Judged
 from harness.models.blockers import OF_A_NODE, Blocker, Blockers, blockers
 from harness.models.check import coverage, ran, troubles, untold, works
 from harness.models.floating import LeftFloat, leave_float, quantised_nodes
-from harness.models.own import Given
+from harness.models.own import Given, OwnModel
 from harness.models.rewrites import unquantised
-from harness.models.trying import Bench
+from harness.models.trying import Bench, Tries
 from harness.models.workarounds import Tried, Workarounds, workarounds
 from harness.text import did_you_mean
-
-if TYPE_CHECKING:
-    from harness.judge.cell import Judged
-    from harness.models.own import OwnModel
-    from harness.models.trying import Tries
 
 _AUTO = "auto"
 

@@ -10,21 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import onnx
 from onnx import numpy_helper
 
+from harness.case import Case, Variant
 from harness.case.model import effective_name
 from harness.layers import asked
 from harness.layers.asked import inferred
 from harness.layers.datatype import types_of
+from harness.matrix import Target
 from harness.plan import Cell, claims_about
 from harness.words import GOOD, Basis, Precision, Role
-
-if TYPE_CHECKING:
-    from harness.case import Case, Variant
-    from harness.matrix import Target
 
 #: Nodes that carry a constant, or hand on a tensor as it is.
 _NOTHING = frozenset({"Constant", "Identity", "Dropout"})

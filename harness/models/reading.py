@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -16,9 +16,6 @@ from harness.layers.operators import dequantises, quantises
 from harness.models.graphs import outside
 from harness.run.numbers.wire import length_of
 from harness.run.prepared import Weights
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 #: Bytes of a model above which no reference is computed: the evaluator would take minutes and many times the memory.
 MOST_EVALUATED = 512 << 20

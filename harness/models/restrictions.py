@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -13,9 +12,6 @@ from onnx import numpy_helper
 from onnx.inliner import inline_local_functions
 
 from harness.layers.asked import inferred
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: A tensor's dimensions, None for one that is not fixed.
 Shape = tuple[int | None, ...]

@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnx
 
-from harness.case import load_cases
+from harness.case import Case, Expectation, Recipe, load_cases
 from harness.case.model import effective_name
 from harness.errors import HandledError, described
-from harness.judge.cell import describe_recipe
-from harness.matrix.operators import operator_tables, restrictions, tables_around
+from harness.judge.cell import Judged, describe_recipe
+from harness.matrix import Matrix, Target
+from harness.matrix.operators import Importer, OperatorTable, operator_tables, restrictions, tables_around
 from harness.models.check import ran
-from harness.models.matches import Known
+from harness.models.matches import Known, Match
+from harness.models.own import OwnModel
 from harness.models.restrictions import KEPT, Use, uses
 from harness.plan import Cell, claims_about
 from harness.run.child import ChildFailed, stream
 from harness.run.prepared import memory_for
 from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Word
-
-if TYPE_CHECKING:
-    from harness.case import Case, Expectation, Recipe
-    from harness.judge.cell import Judged
-    from harness.matrix import Matrix, Target
-    from harness.matrix.operators import Importer, OperatorTable
-    from harness.models.matches import Match
-    from harness.models.own import OwnModel
 
 #: Types of the tables that block where a row lacks them, by the tables' words. INT64 and DOUBLE are cast, and INT8 is
 #: not named from 10.0 on.

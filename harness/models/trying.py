@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import onnx
 
@@ -22,7 +22,7 @@ from harness.models.own.model import flags_for, own_model
 from harness.plan import Cell
 from harness.record.outcome import Node, Outcome
 from harness.run.gpus import Gpus
-from harness.run.local import run_cells
+from harness.run.local import Sink, run_cells
 from harness.run.numbers import Reference
 from harness.run.prepared import Prepared, PreparedVariants, Refused
 from harness.run.provision import Pulling, Via
@@ -30,9 +30,6 @@ from harness.run.provision.requirements import refuse_unconfined
 from harness.run.target import TargetRunner
 from harness.text import did_you_mean
 from harness.words import Precision, Typing
-
-if TYPE_CHECKING:
-    from harness.run.local import Sink
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import onnx
 
+from harness.case import Profile
+from harness.judge.cell import Judged
 from harness.models.blockers import blamed
 from harness.models.check import engine_made, kept, ran
 from harness.models.graphs import outside, valid, with_shapes
@@ -20,10 +21,6 @@ from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, compare, reference
 from harness.run.prepared import SECONDS, memory_for
 from harness.words import Class
-
-if TYPE_CHECKING:
-    from harness.case import Profile
-    from harness.judge.cell import Judged
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jsonschema
 
@@ -12,9 +13,6 @@ from harness.bounded import SMALL, parse_json, read_bytes
 from harness.errors import HandledError
 from harness.text import clip
 from harness.words import PREDICATE, Class, said
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 #: Beside a report, as records are: what a report is made of and cannot be made again of the records.
 _SCHEMA = Path(__file__).parent / "further.schema.json"

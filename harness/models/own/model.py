@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnx
 
 from harness.case import Case, Recipe, Typing, Variant
 from harness.case.model import Built, Data, check_flags, serialise
 from harness.errors import HandledError
+from harness.judge.cell import Judged
 from harness.layers import asked, wished
 from harness.models.check import of_sizes
 from harness.models.own.shapes import (
@@ -30,14 +30,10 @@ from harness.models.own.shapes import (
     runs_at,
 )
 from harness.models.reading import describe, read_beside
+from harness.record.outcome import Node
 from harness.run.child import ChildFailed, stream
-from harness.run.prepared import MEMORY_MIB, SECONDS, memory_for
-
-if TYPE_CHECKING:
-    from harness.judge.cell import Judged
-    from harness.record.outcome import Node
-    from harness.run.prepared import Weights
-    from harness.words import Precision
+from harness.run.prepared import MEMORY_MIB, SECONDS, Weights, memory_for
+from harness.words import Precision
 
 _REMEDY = "give the path of an .onnx file"
 _OTHER = re.compile(r"[^a-z0-9_.-]+")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.errors import HandledError
 from harness.judge import complaints
+from harness.judge.cell import Judged
 from harness.models.check import Change, changes
+from harness.record.outcome import Accuracy
 from harness.words import GOOD, PREDICATE, Class, said
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from harness.judge.cell import Judged
-    from harness.record.outcome import Accuracy
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import onnx
 
 from harness.models.rewrites.floats import half, unquantised
 from harness.models.rewrites.folded import fold
@@ -29,10 +30,6 @@ from harness.models.rewrites.quantised import (
     scalar_scale,
     zero_points,
 )
-
-if TYPE_CHECKING:
-    import onnx
-
 
 __all__ = ["REWRITES", "Rewrite", "half", "unquantised"]
 
