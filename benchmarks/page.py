@@ -73,7 +73,7 @@ def results(cells: int) -> Results:
     chance = random.Random(0)  # noqa: S311
     made = tuple(_cell(variant, target, chance) for variant in variants for target in targets)
     whole = Results(targets, cases, made)
-    return replace(whole, steps=Steps(tuple(row_steps(variant, row) for variant, row in whole.rows())))
+    return replace(whole, steps=Steps.of([row_steps(variant, row) for variant, row in whole.rows()]))
 
 
 def _target(index: int) -> TargetView:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -68,38 +69,32 @@ class Reported:
 
 
 @dataclass(frozen=True)
+class NumberedSteps:
+    """`RowSteps` of one row, whose details are numbers of `Steps.details`."""
+
+    known: tuple[int, ...]
+    kinds: tuple[tuple[int, int, Kind, int], ...]
+    open: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Steps:
-    """The steps between columns: by row the numbers of its knowns and their kinds; see `RowSteps`."""
+    """The steps between columns: those of each row, and their details, each once."""
 
-    rows: tuple[RowSteps, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return details once, and `known`, `kinds` and `open` of each row; a kind is [before, after, kind, detail]."""
-        details = used_details(self.rows)
-        rows = [
-            {
-                "known": row.known,
-                "kinds": [[old, new, kind, details[detail]] for old, new, kind, detail in row.kinds],
-                "open": row.open,
-            }
-            for row in self.rows
-        ]
-        return {"details": list(details), "variants": rows}
+    details: tuple[str, ...] = ("",)
+    variants: tuple[NumberedSteps, ...] = ()
 
     @staticmethod
-    def from_json(data: Any) -> Steps:  # noqa: ANN401  (JSON)
-        """Rebuild what `to_json` returned; raises ValueError, TypeError or LookupError for anything else."""
-        details = data["details"]
-        return Steps(
-            tuple(
-                RowSteps(
-                    tuple(row["known"]),
-                    tuple((old, new, Kind(kind), str(details[at])) for old, new, kind, at in row["kinds"]),
-                    tuple((old, new) for old, new in row["open"]),
-                )
-                for row in data["variants"]
-            )
+    def of(rows: Sequence[RowSteps]) -> Steps:
+        """Return the steps of all rows."""
+        details = used_details(rows)
+        numbered = (
+            tuple((old, new, kind, details[detail]) for old, new, kind, detail in row.kinds) for row in rows
         )
+        variants = (
+            NumberedSteps(row.known, kinds, row.open) for row, kinds in zip(rows, numbered, strict=True)
+        )
+        return Steps(tuple(details), tuple(variants))
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,7 +171,7 @@ class Results:
             "changes": self.changes,
             "runs": self.runs,
             "submissions": self.submissions,
-            "steps": self.steps.to_json(),
+            "steps": {name: list(value) for name, value in fields_of(self.steps).items()},
             "cells": map(_cell, self.cells),
             **({"further": self.further} if self.further else {}),
         }
@@ -188,7 +183,7 @@ class Results:
         Raises ValueError for another schema and for cells that are no grid, TypeError for a missing or wrong field.
         """
         check_schema(data, RESULTS_SCHEMA)
-        fields = {**data, "steps": {}}
+        fields = dict(data)
         for key, change in (("cells", _cell_fields), ("cases", _case_fields)):
             if isinstance(data.get(key), list):
                 fields[key] = list(map(change, data[key]))
@@ -196,13 +191,8 @@ class Results:
             known = [each for each in data["targets"] if isinstance(each, dict)]
             fields["troubles"] = {each.get("id"): each.get("troubles", ()) for each in known}
         results = decode(Results, fields)
-        try:
-            steps = Steps.from_json(data["steps"])
-        except (LookupError, TypeError) as error:
-            raise TypeError(f"steps: {error}") from error
-        whole = replace(results, steps=steps)
-        _check(whole)
-        return whole
+        _check(results)
+        return results
 
 
 def _target(target: TargetView, troubles: tuple[Reported, ...]) -> dict[str, Any]:
@@ -308,8 +298,11 @@ def _check(results: Results) -> None:
     ]
     if names != [(cell.case, cell.variant, cell.target) for cell in results.cells]:
         raise ValueError("its cells are not each variant on each target, in their order")
-    if [len(row.known) for row in results.steps.rows] != [len(results.targets)] * len(results.variants):
+    if [len(row.known) for row in results.steps.variants] != [len(results.targets)] * len(results.variants):
         raise ValueError("its steps are not each variant on each target")
+    details = range(len(results.steps.details))
+    if not all(kind[-1] in details for row in results.steps.variants for kind in row.kinds):
+        raise ValueError("a step names a detail that is not there")
     for variant, cells in results.rows():
         for cell in cells:
             if not all(0 <= index < len(variant.claims) for index in cell.claims):

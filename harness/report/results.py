@@ -166,7 +166,7 @@ def results_of(
         submissions=_sent_in(found.outcomes),
         troubles={target.id: _troubles(target) for target in targets},
         further=found.further,
-        steps=Steps(tuple(steps)),
+        steps=Steps.of(steps),
     )
     # Among reproducers alone, as in a suite of thousands of models, nothing is to be used instead.
     plain = all(variant.role is Role.REPRODUCER for variant in whole.variants)

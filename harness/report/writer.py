@@ -15,19 +15,17 @@ import msgspec
 
 from harness.bounded import parse_json, read_bytes
 from harness.case import Case, Expectation
-from harness.compare.kinds import Kind
-from harness.compare.versions import Change
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
 from harness.known.claim import says
-from harness.known.model import CaseView, Known, OnGpu, TargetView
+from harness.known.model import Known, OnGpu, TargetView
 from harness.matrix import Matrix
 from harness.record.from_json import fields_of
 from harness.record.store import SUITES, Store, write_whole
 from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import FURTHER, further_schema, further_text
 from harness.report.labels import bucket
-from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, Reported, Results, RunView, SentIn
+from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, Reported, Results
 from harness.report.page import render
 from harness.report.pages import own_pages
 from harness.report.results import Commands, Models, layer_files, recorded, results_of, run_records
@@ -240,8 +238,8 @@ def _field(value: object) -> object:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-_ROOTS = (Known, CaseView, TargetView, Change, RunView, SentIn, Reported, ErrorEntry)
-_TEXT, _NUMBER = {"type": "string"}, {"type": "integer", "minimum": 0}
+_ROOTS = (Results, Reported, ErrorEntry)
+_TEXT = {"type": "string"}
 
 
 def results_schema() -> dict[str, Any]:
@@ -267,47 +265,19 @@ def results_schema() -> dict[str, Any]:
             part["required"] = sorted(part["properties"])
             part["additionalProperties"] = False
     parts["Known"]["additionalProperties"] = False
+    top = parts.pop("Results")["properties"]
+    del top["troubles"]
+    top["schema"], top["further"] = {"const": RESULTS_SCHEMA}, _many("further")
+    top["signatures"] = {"type": "object", "additionalProperties": {"$ref": "#/$defs/ErrorEntry"}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "results.json",
         "description": "Every cell of the matrix, measured, reported or not known; see docs/results.md.",
         "type": "object",
-        "properties": _top(),
-        "required": sorted(_top().keys() - {"further"}),
+        "properties": top,
+        "required": sorted(top.keys() - {"further"}),
         "additionalProperties": False,
         "$defs": parts,
-    }
-
-
-def _top() -> dict[str, Any]:
-    kinds = [_NUMBER, _NUMBER, {"enum": [str(kind) for kind in Kind]}, _NUMBER]
-    row = {
-        "known": {"type": "array", "items": _NUMBER},
-        "kinds": {"type": "array", "items": {"type": "array", "prefixItems": kinds, "items": False}},
-        "open": {
-            "type": "array",
-            "items": {"type": "array", "prefixItems": [_NUMBER, _NUMBER], "items": False},
-        },
-    }
-    rows = {"type": "object", "properties": row, "required": sorted(row), "additionalProperties": False}
-    steps = {"details": {"type": "array", "items": _TEXT}, "variants": {"type": "array", "items": rows}}
-    return {
-        "schema": {"const": RESULTS_SCHEMA},
-        "matrix_sha256": _TEXT,
-        "targets": _many("TargetView"),
-        "cases": _many("CaseView"),
-        "changes": _many("Change"),
-        "runs": _many("RunView"),
-        "submissions": _many("SentIn"),
-        "steps": {
-            "type": "object",
-            "properties": steps,
-            "required": sorted(steps),
-            "additionalProperties": False,
-        },
-        "cells": _many("Known"),
-        "further": _many("further"),
-        "signatures": {"type": "object", "additionalProperties": {"$ref": "#/$defs/ErrorEntry"}},
     }
 
 

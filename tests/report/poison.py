@@ -25,7 +25,7 @@ SAFE = {
     "Change": {"case", "variant", "before", "after", "kind"},
     "Advice": {"id"},
     "Expectation": {"platform", "versions", "kind", "scope"},
-    "RowSteps": {"known"},
+    "NumberedSteps": {"known"},
 }
 #: Texts that strangers might write, by what each tries.
 HOSTILE = {

@@ -230,7 +230,9 @@ def pair(variant: VariantView, old: Known, new: Known) -> Pair:
 def test_each_step_is_what_is_known_of_both_ends() -> None:
     """Two columns of which the same is known have no step; the numbers point into the row's own knowns."""
     results = factory.results()
-    for variant, steps, (_, cells) in zip(results.variants, results.steps.rows, results.rows(), strict=True):
+    for variant, steps, (_, cells) in zip(
+        results.variants, results.steps.variants, results.rows(), strict=True
+    ):
         assert len(steps.known) == len(cells)
         for old, new, kind, _ in steps.kinds:
             ends = cells[steps.known.index(old)], cells[steps.known.index(new)]
