@@ -15,7 +15,7 @@ A node is said to be fed in a special way where engines are known to stumble ove
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import onnx
 from onnx import numpy_helper
@@ -39,6 +39,10 @@ from harness.words import Precision
 _HANDING_ON = frozenset({"Identity", "Cast", "Reshape", "Transpose"})
 #: Where the operands of a node that multiplies stand among its inputs.
 _OPERANDS = {"QLinearConv": (0, 3), "QLinearMatMul": (0, 3)}
+#: ONNX takes one scale for a whole tensor as a scalar or as a vector of one element.
+VECTOR_OF_ONE = "a scale in a vector of one element"
+#: Concat joins what was quantised by different scales.
+UNLIKE_SCALES = "inputs of unlike scales"
 
 
 def asked(model: onnx.ModelProto) -> tuple[Node, ...]:
@@ -74,8 +78,18 @@ class _Graph:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         graph = inferred(model)
-        self._scales = Scales(graph)
         self._types = types_of(graph)
+        self._stored = {item.name: item for item in graph.initializer} | {
+            node.output[0]: item.t
+            for node in graph.node
+            if node.op_type == "Constant"
+            for item in node.attribute
+            if item.name == "value"
+        }
+        self._shapes = {item.name: tuple(item.dims) for item in graph.initializer} | {
+            value.name: tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+            for value in (*graph.input, *graph.value_info, *graph.output)
+        }
         self._producers = {name: node for node in graph.node for name in node.output if name}
         self._constants = {item.name for item in graph.initializer}
         for node in graph.node:
@@ -108,10 +122,29 @@ class _Graph:
         # A weight may have a vector of one scale as it may have one for each channel.
         data = [name for name in node.input if name not in self._constants]
         sources = [source for source in map(self._source, data) if source]
-        found = self._scales.fed(node, sources)
-        if found or node.op_type == "Concat":
-            return found
+        readers = [each for each in sources if dequantises(each.op_type) and len(each.input) > 1]
+        if node.op_type == "Concat":
+            return UNLIKE_SCALES if len(set(map(self._scale, readers)) - {None}) > 1 else ""
+        if any(map(self._is_vector_of_one, readers)):
+            return VECTOR_OF_ONE
         return next(filter(None, (self.fed(each) for each in sources if each.op_type == "Concat")), "")
+
+    def _is_vector_of_one(self, reader: onnx.NodeProto) -> bool:
+        """Tell whether one scale is for the whole of a tensor that has more than one channel."""
+        if self._shapes.get(reader.input[1]) != (1,):
+            return False
+        axis = next((item.i for item in reader.attribute if item.name == "axis"), 1)
+        shape = self._shapes.get(reader.input[0], ())
+        return not -len(shape) <= axis < len(shape) or shape[axis] != 1
+
+    def _scale(self, reader: onnx.NodeProto) -> bytes | None:
+        """Return the bytes of a scale's values, None where it is no constant or lies in another file."""
+        scale = self._stored.get(reader.input[1])
+        if scale is None or scale.data_location == onnx.TensorProto.EXTERNAL:
+            return None
+        # A tensor may hold the same numbers as bytes or one by one.
+        values: bytes = numpy_helper.to_array(scale).tobytes()
+        return values
 
     def _source(self, tensor: str) -> onnx.NodeProto | None:
         """Return the node that makes a tensor's values, before those that only hand them on."""
@@ -175,51 +208,3 @@ def inferred(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.GraphPr
         return onnx.shape_inference.infer_shapes(model, data_prop=data_prop).graph
     except Exception:  # noqa: BLE001  (of a large, invalid or unknown model it raises anything)
         return model.graph
-
-
-#: ONNX takes one scale for a whole tensor as a scalar or as a vector of one element.
-VECTOR_OF_ONE = "a scale in a vector of one element"
-#: Concat joins what was quantised by different scales.
-UNLIKE_SCALES = "inputs of unlike scales"
-
-
-class Scales:
-    """The scales by which a graph dequantises, as far as they are constants."""
-
-    def __init__(self, graph: onnx.GraphProto) -> None:
-        self._constants = {item.name: item for item in graph.initializer} | {
-            node.output[0]: item.t
-            for node in graph.node
-            if node.op_type == "Constant"
-            for item in node.attribute
-            if item.name == "value"
-        }
-        self._shapes = {item.name: tuple(item.dims) for item in graph.initializer} | {
-            value.name: tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
-            for value in (*graph.input, *graph.value_info, *graph.output)
-        }
-
-    def fed(self, node: onnx.NodeProto, sources: Iterable[onnx.NodeProto]) -> str:
-        """Return how a node is fed, "" where that is nothing special; `sources` are the nodes that make its data."""
-        readers = [each for each in sources if dequantises(each.op_type) and len(each.input) > 1]
-        if node.op_type == "Concat":
-            scales = {self._value(reader) for reader in readers} - {None}
-            return UNLIKE_SCALES if len(scales) > 1 else ""
-        return VECTOR_OF_ONE if any(map(self._is_vector_of_one, readers)) else ""
-
-    def _is_vector_of_one(self, reader: onnx.NodeProto) -> bool:
-        """Tell whether one scale is for the whole of a tensor that has more than one channel."""
-        if self._shapes.get(reader.input[1]) != (1,):
-            return False
-        axis = next((item.i for item in reader.attribute if item.name == "axis"), 1)
-        shape = self._shapes.get(reader.input[0], ())
-        return not -len(shape) <= axis < len(shape) or shape[axis] != 1
-
-    def _value(self, reader: onnx.NodeProto) -> bytes | None:
-        """Return the bytes of a scale's values, None where it is no constant or lies in another file."""
-        scale = self._constants.get(reader.input[1])
-        if scale is None or scale.data_location == onnx.TensorProto.EXTERNAL:
-            return None
-        # A tensor may hold the same numbers as bytes or one by one.
-        values: bytes = numpy_helper.to_array(scale).tobytes()
-        return values
