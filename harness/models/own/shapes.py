@@ -14,7 +14,7 @@ from onnx import helper
 from harness.case import Profile
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
-from harness.models.graphs import Extents, constants_of, extents
+from harness.models.graphs import Extents, constants_of, extents, is_stored, with_shapes
 from harness.run.numbers import NotFeedable, make_inputs, reference
 from harness.text import did_you_mean
 
@@ -245,20 +245,12 @@ def is_signal(model: onnx.ModelProto, given: Mapping[str, Shape]) -> bool:
 
 def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     """Tell whether the reference evaluator gets outputs of some size from inputs of these shapes."""
-    fixed = onnx.ModelProto()
-    fixed.CopyFrom(model)
-    _fix(fixed, shapes)
+    fixed = with_shapes(model, shapes)
     try:
         found = reference(fixed, make_inputs(fixed)).outputs
     except NotFeedable:
         return False
     return found is not None and all(value.size for value in found.values())
-
-
-def _fix(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> None:
-    for value in model.graph.input:
-        for dim, size in zip(value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False):
-            dim.dim_value = size
 
 
 def _is_static(own: Extents) -> bool:
@@ -315,27 +307,23 @@ def _sizes(
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model whose large weights are inputs: enough to infer shapes, at the cost of its nodes."""
-    graph, made = model.graph, onnx.ModelProto(ir_version=model.ir_version)
-    made.opset_import.extend(model.opset_import)
-    made.functions.extend(model.functions)
-    made.graph.name = graph.name
-    made.graph.node.extend(graph.node)
-    made.graph.output.extend(graph.output)
-    weights = {each.name for each in graph.initializer}
-    made.graph.input.extend(each for each in graph.input if each.name not in weights)
-    for each in graph.initializer:
-        if each.ByteSize() <= _LARGE and each.data_location != onnx.TensorProto.EXTERNAL:
-            made.graph.initializer.append(each)
-        else:
-            made.graph.input.append(helper.make_tensor_value_info(each.name, each.data_type, each.dims))
-    return made
+    graph = model.graph
+    light = [each for each in graph.initializer if each.ByteSize() <= _LARGE and is_stored(each)]
+    kept = {each.name for each in light}
+    inputs = [
+        helper.make_tensor_value_info(each.name, each.data_type, each.dims)
+        for each in graph.initializer
+        if each.name not in kept
+    ]
+    small = helper.make_graph(graph.node, graph.name, [*fed_inputs(model), *inputs], graph.output, light)
+    return helper.make_model(
+        small, ir_version=model.ir_version, opset_imports=model.opset_import, functions=model.functions
+    )
 
 
 def _fits(light: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     """Tell whether shape inference finds no fault in a model whose inputs have these shapes."""
-    model = onnx.ModelProto()
-    model.CopyFrom(light)
-    _fix(model, shapes)
+    model = with_shapes(light, shapes)
     try:
         graph = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     except Exception:  # noqa: BLE001  (of a large, invalid or unknown model it raises anything)
