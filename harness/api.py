@@ -30,26 +30,16 @@ from harness.judge.findings import explain
 from harness.matrix import Target, load_matrix
 from harness.models.check import Change, Trouble, changes, coverage, median_ms, ran, troubles, worse
 from harness.models.further import Asking, Further, Questions, as_json, latest
-from harness.models.own import (
-    Given,
-    OwnModel,
-    OwnPrepared,
-    Shapes,
-    Wanted,
-    built_with,
-    fitted,
-    load_own,
-    own_case,
-    read_libraries,
-)
-from harness.models.own.model import own_model
+from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
+from harness.models.own.model import OwnModel, Wanted, load_own, own_case, own_model
+from harness.models.own.shapes import Shapes
 from harness.models.static import Static, patterns, static_answers
 from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.plan import all_cells, select
 from harness.record.store import Store
-from harness.report import Results, build_report
 from harness.report.further import Row, further_rows
-from harness.report.model import load_results
+from harness.report.model import Results, load_results
+from harness.report.writer import build_report
 from harness.run.commands import published_lines
 from harness.run.numbers import Array
 from harness.run.prepared import PreparedVariants, with_models

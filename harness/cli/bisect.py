@@ -28,8 +28,8 @@ from harness.models.bisect import (
 )
 from harness.models.check import median_ms, ran, sizes_doubted
 from harness.models.further import graph_of
-from harness.models.own import Given, load_own
-from harness.models.own.model import of_made_up_sizes
+from harness.models.own.data import Given
+from harness.models.own.model import load_own, of_made_up_sizes
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
 from harness.text import one_line
@@ -38,7 +38,7 @@ from harness.words import Class
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
     from harness.matrix import Target
-    from harness.models.own import OwnModel
+    from harness.models.own.model import OwnModel
 
 #: How often a model is timed on a target: where the runs do not agree it says nothing.
 _TIMED = 3

@@ -33,28 +33,17 @@ from harness.matrix import load_matrix
 from harness.models.check import Trouble, ran, static_troubles, step_troubles, troubles
 from harness.models.further import Asking, Further, Questions, as_json, latest
 from harness.models.graphs import outside
-from harness.models.own import (
-    Given,
-    OwnPrepared,
-    Shapes,
-    Wanted,
-    built_with,
-    fitted,
-    load_own,
-    own_case,
-    parse_shapes,
-    read_libraries,
-    read_npz,
-)
-from harness.models.own.model import of_made_up_sizes
+from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
+from harness.models.own.model import Wanted, load_own, of_made_up_sizes, own_case
+from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.static import State, patterns, static_answers
 from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.plan import all_cells
 from harness.record.store import Store
-from harness.report import build_report
 from harness.report.further import Row, further_rows
-from harness.report.writer import write_further
+from harness.report.writer import build_report, write_further
 from harness.run.commands import published_lines
+from harness.run.numbers.given import read_npz
 from harness.run.provision.requirements import refuse_unconfined
 from harness.scratch import Scratch
 from harness.text import did_you_mean, visible
@@ -66,7 +55,7 @@ if TYPE_CHECKING:
     from harness.case import Case
     from harness.judge.cell import Judged
     from harness.matrix import Matrix
-    from harness.models.own import OwnModel
+    from harness.models.own.model import OwnModel
     from harness.models.static import Static
 
     Answers = Mapping[tuple[str, str], Static]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from harness.judge.cell import Judged
-    from harness.models.own import OwnModel
+    from harness.models.own.model import OwnModel
     from harness.models.static import Finding, Static
 
 _MOST_NODES, _MOST_KINDS = 12, 6

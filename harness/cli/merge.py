@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, writable
 from harness.cli.project import Project, built, load_project
 from harness.errors import HandledError
-from harness.history import take_history
+from harness.history.runs import take_history
 from harness.judge.cell import judge_cell
 from harness.known.model import Known, OnGpu
 from harness.record.store import Store
-from harness.report import build_report, record_faults
 from harness.report.model import results_file
+from harness.report.verify import record_faults
+from harness.report.writer import build_report
 from harness.run.commands import published_lines
 from harness.share.submission import Archive, checked_account, read, unknown
 from harness.suites.report import absorb_suites, build_suites, suite_folders

@@ -24,9 +24,9 @@ from harness.models.case_file import About, add_case, case_name, case_text, load
 from harness.models.check import ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.graphs import outside
-from harness.models.own import Given, OwnModel, Shapes, Wanted, load_own, parse_shapes
-from harness.models.own.model import of_made_up_sizes, own_model
-from harness.models.own.shapes import in_words
+from harness.models.own.data import Given
+from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_model
+from harness.models.own.shapes import Shapes, in_words, parse_shapes
 from harness.models.reading import held
 from harness.models.reduce.search import Limits, Search, Step
 from harness.models.reduce.shown import Shown, Side, differing, named, sought

@@ -13,9 +13,10 @@ from harness.judge.cell import Judged, judge_cell
 from harness.plan import Cell
 from harness.record.speaking import is_stale, todays, took_part
 from harness.record.store import Store
-from harness.report import build_report, verify_published, verify_report, write_pages
 from harness.report.model import results_file
 from harness.report.pages import LIST
+from harness.report.verify import verify_published, verify_report
+from harness.report.writer import build_report, write_pages
 from harness.run.commands import published_lines
 from harness.suites.report import build_suites, suite_folders, verify_suites
 from harness.words import UNJUDGED

@@ -36,7 +36,7 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
-from harness.report import build_report
+from harness.report.writer import build_report
 from harness.run.commands import published_lines
 from harness.run.key import answering, keys_of
 from harness.run.local import Executor

@@ -17,7 +17,7 @@ from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.cell import complaints, describe_recipe, judge_cell
 from harness.known.model import OnGpu
-from harness.layers import asked, wished
+from harness.layers.asked import asked, wished
 from harness.matrix import Target
 from harness.plan import Cell, claims_about, find, inapplicable_because
 from harness.plan.by_hand import ByHand, by_hand, model_file

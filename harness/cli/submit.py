@@ -15,7 +15,7 @@ from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
 from harness.plan import claims_about, inapplicable_because
 from harness.record.store import Store
-from harness.report import build_report
+from harness.report.writer import build_report
 from harness.run.commands import published_lines
 from harness.run.local import reap_orphans
 from harness.run.provision import Pulling

@@ -11,7 +11,8 @@ from harness.errors import described
 from harness.judge.classify import Classification, Wish, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.verdict import Judgement, judge
-from harness.layers import node_precision, wished
+from harness.layers.asked import wished
+from harness.layers.precision import node_precision
 from harness.plan import Cell, claims_about, failed_before
 from harness.record.outcome import Outcome
 from harness.record.speaking import Gpu, took_part

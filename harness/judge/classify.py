@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from harness.judge import complaints
-from harness.layers import MAY_VANISH, node_precision
 from harness.layers.datatype import same_precision
+from harness.layers.operators import MAY_VANISH
+from harness.layers.precision import node_precision
 from harness.record.outcome import ON_AN_ENGINE, Accuracy, Outcome
 from harness.words import Class, Precision, said
 

@@ -12,15 +12,15 @@ from hashlib import sha256
 from statistics import median
 
 from harness.case import Expectation
-from harness.history import CellHistory
+from harness.history.changes import CellHistory
 from harness.judge.cell import Judged
 from harness.judge.diagnosis import Diagnosis, in_general, notes
 from harness.judge.signatures import load_signatures
 from harness.judge.timing import RUN_TO_RUN, contended, interval, statistics
 from harness.known.claim import built_but, drawn, says
 from harness.known.model import Advice, Known, Layers, OnGpu, Timing, stack_of
-from harness.layers import attention_kernel, holds_attention
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
+from harness.layers.precision import attention_kernel, holds_attention
 from harness.record.from_json import fields_of
 from harness.record.outcome import Layer, Outcome
 from harness.record.speaking import took_part

@@ -21,23 +21,3 @@ The precisions that the ONNX graph asks of its nodes, and those wished of an eng
 
 Metadata separates its `[ONNX Layer: name]` entries by U+001F or U+001E, which a terminal does not show.
 """
-
-from harness.layers.asked import asked, wished
-from harness.layers.operators import MAY_VANISH
-from harness.layers.ort import ort_node_times
-from harness.layers.parse import LayerReport, Source, map_names, parse_layers
-from harness.layers.precision import attention_kernel, holds_attention, node_precision
-
-__all__ = [
-    "MAY_VANISH",
-    "LayerReport",
-    "Source",
-    "asked",
-    "attention_kernel",
-    "holds_attention",
-    "map_names",
-    "node_precision",
-    "ort_node_times",
-    "parse_layers",
-    "wished",
-]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx
 
 from harness.judge.cell import Judged
-from harness.layers import asked
+from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
 from harness.models.blockers import blamed
 from harness.models.check import works

@@ -13,7 +13,8 @@ from harness.judge.cell import Judged
 from harness.models.blockers import OF_A_NODE, Blocker, Blockers, blockers
 from harness.models.check import coverage, ran, troubles, untold, works
 from harness.models.floating import LeftFloat, leave_float, quantised_nodes
-from harness.models.own import Given, OwnModel
+from harness.models.own.data import Given
+from harness.models.own.model import OwnModel
 from harness.models.rewrites import unquantised
 from harness.models.trying import Bench, Tries
 from harness.models.workarounds import Tried, Workarounds, workarounds

@@ -16,8 +16,7 @@ from onnx import numpy_helper
 
 from harness.case import Case, Variant
 from harness.case.model import effective_name
-from harness.layers import asked
-from harness.layers.asked import inferred
+from harness.layers.asked import asked, inferred
 from harness.layers.datatype import types_of
 from harness.matrix import Target
 from harness.plan import Cell, claims_about

@@ -16,7 +16,7 @@ from harness.matrix import Matrix, Target
 from harness.matrix.operators import Importer, OperatorTable, operator_tables, restrictions, tables_around
 from harness.models.check import ran
 from harness.models.matches import Known, Match
-from harness.models.own import OwnModel
+from harness.models.own.model import OwnModel
 from harness.models.restrictions import KEPT, Use, uses
 from harness.plan import Cell, claims_about
 from harness.run.child import ChildFailed, stream

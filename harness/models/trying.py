@@ -15,10 +15,10 @@ from harness.case import Case, Data, Profile, Recipe, Variant, model_sha256
 from harness.case.model import Built, serialise
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
-from harness.layers import asked
+from harness.layers.asked import asked
 from harness.matrix import Target
-from harness.models.own import Given, OwnPrepared, Wanted
-from harness.models.own.model import flags_for, own_model
+from harness.models.own.data import Given, OwnPrepared
+from harness.models.own.model import Wanted, flags_for, own_model
 from harness.plan import Cell
 from harness.record.outcome import Node, Outcome
 from harness.run.gpus import Gpus

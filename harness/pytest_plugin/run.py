@@ -16,7 +16,7 @@ from harness.matrix import load_matrix
 from harness.pytest_plugin import reports_folder
 from harness.record.speaking import todays
 from harness.record.store import Store
-from harness.report import build_report
+from harness.report.writer import build_report
 from harness.run.commands import published_lines
 from harness.run.gpus import Gpus
 from harness.run.key import answering, keys_of

@@ -14,8 +14,8 @@ from harness.compare.kinds import row_steps
 from harness.compare.step import instead
 from harness.compare.versions import by_series, changes, spans
 from harness.errors import HandledError, described
-from harness.history import CellHistory, RunRecord, histories
-from harness.history.runs import records, subject_of
+from harness.history.changes import CellHistory, histories
+from harness.history.runs import RunRecord, records, subject_of
 from harness.judge.cell import Judged, judge_cell
 from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first

@@ -14,8 +14,7 @@ import jsonschema
 from harness.bounded import parse_json, read_bytes
 from harness.case import Case
 from harness.errors import HandledError
-from harness.history import FOLDER, read_history
-from harness.history.runs import keepable, missing
+from harness.history.runs import FOLDER, keepable, missing, read_history
 from harness.matrix import Matrix
 from harness.plan import all_cells
 from harness.record.archive import inflate

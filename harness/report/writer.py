@@ -16,7 +16,7 @@ import msgspec
 from harness.bounded import parse_json, read_bytes
 from harness.case import Case, Expectation
 from harness.errors import SHORT_OF, HandledError, InfraError
-from harness.history import read_history, update_history
+from harness.history.runs import read_history, update_history
 from harness.known.claim import says
 from harness.known.model import Known, OnGpu, TargetView
 from harness.matrix import Matrix

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.agent.protocol import BROKEN, EVENTS
 from harness.errors import described
-from harness.layers import LayerReport, Source, ort_node_times, parse_layers
+from harness.layers.ort import ort_node_times
+from harness.layers.parse import LayerReport, Source, parse_layers
 from harness.record.outcome import (
     LEFT_OUT,
     OTHERS,

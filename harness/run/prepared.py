@@ -18,7 +18,7 @@ from harness.agent.tensors import write_shape
 from harness.case import Case, Variant, check_variant, load_cases, model_sha256
 from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
-from harness.layers import asked
+from harness.layers.asked import asked
 from harness.record.outcome import State
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference, to_wire

@@ -21,7 +21,7 @@ from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
 from harness.history.runs import write_text
 from harness.judge.classify import classify
-from harness.layers import asked
+from harness.layers.asked import asked
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.from_json import decode

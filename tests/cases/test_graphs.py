@@ -18,7 +18,7 @@ from onnx.reference.op_run import OpRun
 from cases.instance_norm import CONV1, CONV2, NORM1, NORM2
 from cases.q_plugin_dq import DOMAIN, NODE, OP, POOL, SCALE
 from harness.case import Class, Precision, Role, Typing, Variant, effective_name, load_cases
-from harness.layers import asked, wished
+from harness.layers.asked import asked, wished
 from harness.run.numbers import DequantizeLinear, make_inputs, reference
 
 pytestmark = pytest.mark.unit

@@ -13,9 +13,9 @@ from packaging.version import Version
 from harness.case import Data, Recipe, load_cases
 from harness.cli import main
 from harness.judge.cell import Judged, judge_cell
-from harness.layers import asked
+from harness.layers.asked import asked
 from harness.matrix import Target, load_matrix
-from harness.models.own import Wanted
+from harness.models.own.model import Wanted
 from harness.plan import Cell
 from harness.record.outcome import ParserError
 from harness.words import Class

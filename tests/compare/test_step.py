@@ -11,7 +11,7 @@ from harness.compare.kinds import Kind
 from harness.compare.step import Row, Step, instead, step
 from harness.known.model import Known, VariantView
 from harness.record.outcome import Latency, Outcome
-from harness.report import Results
+from harness.report.model import Results
 from harness.words import Basis, Class, Role
 from tests.compare.handmade import INT8, known, variant
 from tests.report import factory

@@ -8,7 +8,7 @@ import pytest
 
 from harness.matrix import Target
 from harness.record.outcome import Layer, Node, Outcome
-from harness.report import Results
+from harness.report.model import Results
 from harness.words import Precision
 from tests.report import factory
 

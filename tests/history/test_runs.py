@@ -11,14 +11,22 @@ import jsonschema
 import pytest
 
 from harness.errors import HandledError
-from harness.history import read_history, take_history, update_history
-from harness.history.runs import RunRecord, from_text, records, stack_of, to_text
+from harness.history.runs import (
+    RunRecord,
+    from_text,
+    read_history,
+    records,
+    stack_of,
+    take_history,
+    to_text,
+    update_history,
+)
 from harness.judge.cell import judge_cell
 from harness.plan import all_cells, find
 from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
-from harness.report import build_report, verify_report
-from harness.report.writer import results_json, schema_text
+from harness.report.verify import verify_report
+from harness.report.writer import build_report, results_json, schema_text
 from harness.words import Class
 from tests.history.seeded import CELL, OTHER, STACK, runs
 from tests.report import factory

@@ -18,7 +18,9 @@ import pytest
 
 from harness.case import Class, model_sha256
 from harness.known.model import Known
-from harness.layers import asked, node_precision, parse_layers
+from harness.layers.asked import asked
+from harness.layers.parse import parse_layers
+from harness.layers.precision import node_precision
 from harness.plan import Cell
 from harness.plan.by_hand import REPRO, by_hand, model_file, recipe_of
 from harness.report.model import load_results

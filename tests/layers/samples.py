@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.layers import LayerReport, parse_layers
+from harness.layers.parse import LayerReport, parse_layers
 from harness.record.outcome import Layer, Node
 
 DATA = Path(__file__).parent / "data"

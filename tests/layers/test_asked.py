@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from harness.case import Case, Precision, Variant
-from harness.layers import asked, wished
+from harness.layers.asked import asked, wished
 from harness.record.outcome import Node
 from tests.cases.test_all_cases import CASES
 

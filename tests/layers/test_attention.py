@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.layers import attention_kernel, holds_attention
+from harness.layers.precision import attention_kernel, holds_attention
 from harness.record.outcome import Layer
 
 pytestmark = pytest.mark.unit

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Graph
-from harness.layers import asked
+from harness.layers.asked import asked
 
 pytestmark = pytest.mark.unit
 

@@ -12,15 +12,10 @@ import onnx
 import pytest
 from hypothesis import given
 
-from harness.layers import (
-    LayerReport,
-    Source,
-    node_precision,
-    ort,
-    ort_node_times,
-    parse,
-    parse_layers,
-)
+from harness.layers import ort, parse
+from harness.layers.ort import ort_node_times
+from harness.layers.parse import LayerReport, Source, parse_layers
+from harness.layers.precision import node_precision
 from harness.record.outcome import Node, Outcome
 from tests.layers.graphs import quantised
 from tests.layers.samples import DATA

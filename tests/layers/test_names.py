@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.layers import map_names
+from harness.layers.parse import map_names
 from tests.layers.samples import nodes
 
 pytestmark = pytest.mark.unit

@@ -6,8 +6,9 @@ import onnx
 import pytest
 
 from harness.case import effective_name
-from harness.layers import LayerReport, node_precision, ort_node_times, parse_layers
-from harness.layers.ort import Origins
+from harness.layers.ort import Origins, ort_node_times
+from harness.layers.parse import LayerReport, parse_layers
+from harness.layers.precision import node_precision
 from harness.record.outcome import Node
 from tests.layers.graphs import floating, half, quantised, unnamed
 from tests.layers.samples import DATA

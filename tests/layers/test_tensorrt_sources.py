@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.layers import LayerReport, parse_layers
+from harness.layers.parse import LayerReport, parse_layers
 from harness.record.outcome import TensorUse
 from tests.layers.samples import nodes
 

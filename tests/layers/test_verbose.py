@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.layers import parse_layers
+from harness.layers.parse import parse_layers
 from harness.record.outcome import TensorUse
 from tests.layers.samples import VERBOSE, named, text, verbose
 

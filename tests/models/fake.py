@@ -8,9 +8,8 @@ from dataclasses import replace
 import onnx
 
 from harness.judge.cell import Judged, judge_cell
-from harness.layers import asked
-from harness.models.own import Wanted, own_case
-from harness.models.own.model import own_model
+from harness.layers.asked import asked
+from harness.models.own.model import Wanted, own_case, own_model
 from harness.plan import Cell
 from harness.record.outcome import End, Layer, Outcome, ParserError, Stamps
 from tests.report.factory import target

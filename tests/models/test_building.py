@@ -13,8 +13,8 @@ import pytest
 from harness.agent.calibration import Batches
 from harness.case import Typing
 from harness.errors import HandledError
-from harness.models.own import Given, Wanted, built_with, fitted, own_case, read_libraries
-from harness.models.own.model import own_model
+from harness.models.own.data import Given, built_with, fitted, read_libraries
+from harness.models.own.model import Wanted, own_case, own_model
 from harness.models.trying import Bench, BuiltOrRun
 from harness.plan import Cell, inapplicable_because
 from harness.run.numbers.given import check_calibration

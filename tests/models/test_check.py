@@ -9,8 +9,7 @@ import pytest
 from harness.cli.check_lines import told
 from harness.judge.cell import Judged, judge_cell
 from harness.models.check import Trouble, changes, coverage, lost_by_time, ran, troubles, worse
-from harness.models.own import Wanted, own_case
-from harness.models.own.model import own_model
+from harness.models.own.model import Wanted, own_case, own_model
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Node, Outcome, Stamps
 from harness.words import Precision

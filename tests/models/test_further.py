@@ -15,13 +15,12 @@ import pytest
 from harness.api import Checked
 from harness.case import Profile, Recipe
 from harness.judge.cell import Judged
-from harness.layers import asked
+from harness.layers.asked import asked
 from harness.models.blockers import blockers
 from harness.models.check import kept, works
 from harness.models.floating import MOST_TRIES, leave_float, quantised_nodes
 from harness.models.further import Asking, Further, Questions, as_json, latest
-from harness.models.own import OwnModel, Wanted
-from harness.models.own.model import own_model
+from harness.models.own.model import OwnModel, Wanted, own_model
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.trying import Bench
 from harness.models.workarounds import gain, workarounds

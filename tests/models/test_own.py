@@ -16,22 +16,13 @@ from harness.case import Profile, Typing
 from harness.cli import main
 from harness.errors import HandledError
 from harness.models.graphs import extents
-from harness.models.own import (
-    Given,
-    OwnPrepared,
-    Shapes,
-    Wanted,
-    fitted,
-    load_own,
-    own_case,
-    parse_shapes,
-    read_npz,
-)
 from harness.models.own import model as own_model_module
-from harness.models.own.data import made_up
-from harness.models.own.model import own_model, word
+from harness.models.own.data import Given, OwnPrepared, fitted, made_up
+from harness.models.own.model import Wanted, load_own, own_case, own_model, word
+from harness.models.own.shapes import Shapes, parse_shapes
 from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
+from harness.run.numbers.given import read_npz
 from harness.words import Precision
 from tests.models import data
 from tests.run.test_prepared_in_child import endless

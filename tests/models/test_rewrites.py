@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Graph, Quantiser
-from harness.layers import asked
+from harness.layers.asked import asked
 from harness.models.rewrites import REWRITES, half, unquantised
 from harness.models.rewrites.folded import fold
 from harness.models.rewrites.integers import dequantise_weights, undo_dynamic

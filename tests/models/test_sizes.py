@@ -11,8 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Profile
 from harness.models.graphs import extents
-from harness.models.own import Shapes, load_own
-from harness.models.own.shapes import is_batch_alone, made_up_shapes, part_names
+from harness.models.own.model import load_own
+from harness.models.own.shapes import Shapes, is_batch_alone, made_up_shapes, part_names
 
 pytestmark = pytest.mark.unit
 

@@ -18,8 +18,8 @@ from harness.matrix import load_matrix
 from harness.models import reading
 from harness.models.further import Asking, Questions, latest
 from harness.models.graphs import Cutter, outside
-from harness.models.own import Given, OwnPrepared, Wanted, fitted, own_case
-from harness.models.own.model import OwnModel, load_own, own_model
+from harness.models.own.data import Given, OwnPrepared, fitted
+from harness.models.own.model import OwnModel, Wanted, load_own, own_case, own_model
 from harness.models.reading import held, read_beside
 from harness.models.reduce.search import Search
 from harness.models.rewrites import REWRITES, half, unquantised

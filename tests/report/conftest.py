@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.report import write_report
+from harness.report.writer import write_report
 from tests import needs
 from tests.report import factory
 from tests.report.browsing import Opened

@@ -27,7 +27,7 @@ from harness.case import (
     Variant,
     model_sha256,
 )
-from harness.history import RunRecord
+from harness.history.runs import RunRecord
 from harness.matrix import Defaults, Matrix, Needs, Target
 from harness.plan import all_cells, find
 from harness.record.outcome import (
@@ -42,7 +42,7 @@ from harness.record.outcome import (
     Stamps,
     TensorUse,
 )
-from harness.report import Results
+from harness.report.model import Results
 from harness.report.results import of_outcomes, results_of
 
 ISSUE = Link("https://github.com/NVIDIA/TensorRT/issues/3640", "TensorRT issue 3640")

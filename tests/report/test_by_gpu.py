@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from harness.case import Expectation
-from harness.history import take_history
+from harness.history.runs import take_history
 from harness.known.model import Known
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from harness.report import build_report, verify_report
 from harness.report.model import Results
 from harness.report.summary import disagreement
-from harness.report.writer import results_json
+from harness.report.verify import verify_report
+from harness.report.writer import build_report, results_json
 from harness.words import Class, Verdict
 from tests.report import factory
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError, InfraError
-from harness.report import write_report, writer
+from harness.report import writer
 from harness.report.labels import MARKS
 from harness.report.summary import LIMIT_BYTES, causes, summary
+from harness.report.writer import write_report
 from harness.text import milliseconds, tail, visible
 from harness.words import Class, Verdict
 from tests.report import factory

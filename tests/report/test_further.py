@@ -12,11 +12,11 @@ import pytest
 from harness.errors import HandledError
 from harness.plan import all_cells
 from harness.record.store import Store
-from harness.report import build_report, verify_report
 from harness.report.further import further_beside, further_rows
 from harness.report.model import Results
 from harness.report.page import unpacked
-from harness.report.writer import write_further
+from harness.report.verify import verify_report
+from harness.report.writer import build_report, write_further
 from tests.report import factory
 from tests.report.browsing import Opened
 

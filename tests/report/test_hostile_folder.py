@@ -15,8 +15,9 @@ import pytest
 from harness.errors import HandledError, InfraError
 from harness.record import archive
 from harness.record.store import Store
-from harness.report import build_report, verify_report
 from harness.report.model import load_results
+from harness.report.verify import verify_report
+from harness.report.writer import build_report
 from tests.report import factory
 from tests.report.test_verify import finished as write
 

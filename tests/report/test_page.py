@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.report import page as page_module
-from harness.report import write_report
 from harness.report.model import Results
 from harness.report.page import addresses, render, unpacked
-from harness.report.writer import results_json
+from harness.report.writer import results_json, write_report
 from tests import needs
 from tests.report import factory
 from tests.report.browsing import Opened

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.history import CellHistory
+from harness.history.changes import CellHistory
 from harness.history.runs import Entry, RunRecord, subject_of
 from harness.record.outcome import Outcome
-from harness.report import Results
+from harness.report.model import Results
 from harness.words import Class
 from tests.history.seeded import STACK, day
 from tests.report import factory

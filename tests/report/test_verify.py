@@ -13,7 +13,8 @@ import pytest
 
 from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
-from harness.report import build_report, verify_report
+from harness.report.verify import verify_report
+from harness.report.writer import build_report
 from tests.report import factory
 
 pytestmark = pytest.mark.unit

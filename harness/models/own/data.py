@@ -14,7 +14,7 @@ from harness.bounded import LARGE, read_bytes
 from harness.case import Calibrator, Profile, Typing, Variant
 from harness.case.model import Library, fed_inputs, model_sha256
 from harness.errors import HandledError
-from harness.layers import asked
+from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
 from harness.models.own.model import OwnModel
 from harness.models.reading import MOST_EVALUATED
