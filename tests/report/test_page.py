@@ -216,6 +216,14 @@ def test_a_cell_opens_with_its_verdict_cause_and_lines_to_run_and_closes_again(o
 
 
 @pytest.mark.browser
+def test_a_claim_of_a_version_that_no_column_has_is_among_the_evidence_of_its_row(opened: Opened) -> None:
+    page = opened.page
+    page.goto(f"{page.url.partition('#')[0]}#conv_silu.qdq-between-rtx17")
+    evidence = page.locator("#panel details").filter(has_text="Evidence").first.text_content()
+    assert "works, reported of 8.4.1, which no target has in TensorRT issue" in str(evidence)
+
+
+@pytest.mark.browser
 def test_arrows_move_in_the_matrix_and_a_slash_goes_to_the_box(opened: Opened) -> None:
     page = opened.page
     page.locator("#grid td a[tabindex='0']").focus()

@@ -35,7 +35,8 @@ const claimElement = (claim) => make("p", {}, make("b", {}, capital(claim.says))
   claim.of ? ` of ${claim.of}` : "", claim.source ? [" in ", link(claim.source.url, claim.title)] : null, ". ", claim.note ? `${capital(claim.note.replace(/\.?$/, "."))} ` : null, claim.basis === "reported" ? make("span", { class: "quiet" }, `About ${claim.where}.`) : null);
 /** @type {(cell: Cell, row: Row) => Content[]} */
 const evidence = (cell, row) => {
-  const beside = row.claims.filter((claim) => !claim.stands);
+  const placed = new Set(row.cells.flatMap(({ claims }) => claims));
+  const beside = row.claims.filter(({ basis }, at) => basis === "reported" && !placed.has(at));
   const gpus = cell.by_gpu.length > 1 ? table(["GPU", "Driver", "Result", "Median", "Run"], cell.by_gpu.map((one) => [`${one.gpu || "no GPU"} ${one.compute_capability}`, one.driver, one.reason, ms(one.median_ms), one.when.slice(0, 10)])) : null;
   const past = cell.past;
   const ranOn = data.runs.flatMap((run) => (run.id === cell.stamps ? run.on.filter(({ target }) => target === cell.target) : [])).at(0);
