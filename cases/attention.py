@@ -48,10 +48,7 @@ FP32_SCORES = Link(
 SHARED_INPUT = Link(
     "https://github.com/NVIDIA/TensorRT-Edge-LLM/issues/151", "TensorRT-Edge-LLM issue 151: V corrupted"
 )
-PARSER_1014 = Link(
-    "https://sourceforge.net/projects/tensorrt-backend-onnx.mirror/files/release_10.14-GA",
-    "ONNX parser 10.14: Attention",
-)
+PARSER_1014 = links.changes("10.14", "the parser takes Attention")
 KERNELS = Link(
     "https://docs.nvidia.com/deeplearning/tensorrt/latest/getting-started/release-notes-10/10.14.1.html",
     "TensorRT 10.14.1: head sizes padded for fused attention",

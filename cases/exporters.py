@@ -43,13 +43,16 @@ SEGFAULT = links.issue(4586, "the parser crashes on an Identity")
 ANTIALIAS = links.issue(3560, "Resize with antialiasing")
 TOPK = links.issue(4390, "the limit of TopK")
 NMS = Link(f"{RTX}/5", "TensorRT-RTX issue 5: NonMaxSuppression")
-NONZERO = Link(f"{RTX}/36", "TensorRT-RTX issue 36: NonZero")
-SWISH = Link("https://sourceforge.net/projects/tensorrt.mirror/files/v11.0/", "TensorRT 11.0: Swish")
+NONZERO_14 = Link(f"{RTX}/32", "TensorRT-RTX issue 32: NonZero on 1.4.0")
+NONZERO = Link(f"{RTX}/36", "TensorRT-RTX issue 36: NonZero on 1.5.0")
+SWISH = links.changes("11.0", "the parser takes Swish")
 BF16_DECONV = Link("https://github.com/pytorch/TensorRT/pull/4306", "pytorch/TensorRT change 4306: RTX 1.5")
+BF16_110 = links.issue(4829, "ConvTranspose in BF16")
 
 FLOAT, HALF, BF16 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
 INT64, UINT8 = TensorProto.INT64, TensorProto.UINT8
 DECONV = "/up/ConvTranspose"
+RTX_4080 = "11.0.0.114, an RTX 4080"
 BOXES, KEPT = 64, 8
 
 OK, NO_PARSER, FAILS = Class.OK, Class.PARSE_FAILED, Class.BUILD_FAILED
@@ -65,6 +68,14 @@ NO_BF16 = tuple(
     for version in ("8.5", "8.6")
 )
 parsed_since = partial(reported, OK, level="builds")
+no_nonzero = partial(
+    reported,
+    FAILS,
+    scope="model",
+    note="a known gap, says NVIDIA there",
+    engine=Engine.TENSORRT_RTX,
+    signature="no-runners",
+)
 
 
 def _image() -> onnx.ModelProto:
@@ -165,7 +176,7 @@ def _topk(name: str, title: str, k: int, role: Role, *claims: Expectation) -> Va
     return Variant(name, title, build, role=role, counterpart=counterpart, precision=(), expectations=claims)
 
 
-LISTED_86 = parsed_since("==8.6.*", links.operators("8.6"), "source")
+LISTED_86 = parsed_since("==8.6.*", links.operators("8.6"), "nvidia")
 _half = partial(Variant, recipe=Recipe(flags=("FP16",)), precision=())
 _plain = partial(Variant, precision=())
 
@@ -238,16 +249,10 @@ DETECTORS = (
         build=partial(_masked, shape_stays=False),
         expectations=(
             LISTED_86,
-            reported(
-                FAILS,
-                ">=1.4,<1.6",
-                NONZERO,
-                "nvidia",
-                of="1.4.0 and 1.5.0",
-                note="a known gap",
-                engine=Engine.TENSORRT_RTX,
-                signature="no-runners",
+            no_nonzero(
+                "==1.4.*", NONZERO_14, of="1.4.0.76 on Windows, RTX 3090, a YOLO", compute_capability="8.6"
             ),
+            no_nonzero("==1.5.*", NONZERO, of="1.5.0.114, a decoder"),
         ),
     ),
     _plain(
@@ -265,7 +270,7 @@ NEWER = (
         build=partial(_alone, "Swish", 24, [([4, 64], HALF)], [4, 64]),
         expectations=(
             reported(NO_PARSER, "<11", SWISH, "nvidia"),
-            parsed_since(">=11", SWISH, "nvidia"),
+            parsed_since("==11.0.*", SWISH, "nvidia"),
         ),
         tags=("opset24",),
     ),
@@ -289,7 +294,12 @@ DECONVOLUTIONS = (
         title="A deconvolution in BF16",
         build=partial(_deconvolution, BF16),
         recipe=Recipe(flags=("BF16",)),
-        expectations=NO_BF16,
+        expectations=(
+            *NO_BF16,
+            reported(
+                FAILS, "==11.0.*", BF16_110, of=RTX_4080, note="no valid tactic", compute_capability="8.9"
+            ),
+        ),
         tags=("opset22",),
     ),
     Variant(
@@ -299,6 +309,7 @@ DECONVOLUTIONS = (
         recipe=Recipe(flags=("FP16",)),
         role=Role.WORKAROUND,
         counterpart="deconv-bf16",
+        expectations=(parsed_since("==11.0.*", BF16_110, of=RTX_4080, compute_capability="8.9"),),
         tags=("opset22",),
     ),
 )
@@ -311,6 +322,6 @@ CASE = Case(
         "operators newer than the parser, deconvolutions in BF16. Each in its smallest graph, with what to write in "
         "its place."
     ),
-    links=(SEGFAULT, ANTIALIAS, TOPK, NMS, NONZERO, SWISH, BF16_DECONV),
+    links=(SEGFAULT, ANTIALIAS, TOPK, NMS, NONZERO_14, NONZERO, SWISH, BF16_DECONV, BF16_110),
     variants=(*DETECTORS, *NEWER, *DECONVOLUTIONS),
 )

@@ -27,6 +27,7 @@ from harness.case import (
     Quantiser,
     Recipe,
     Role,
+    Scope,
     Variant,
     links,
 )
@@ -147,10 +148,13 @@ ADA_AND_LATER = (
     *(_on_rtx(compute_capability=gpu) for gpu in ("8.9", "12.0")),
     *(_not_on_rtx(compute_capability=gpu) for gpu in ("7.5", "8.6")),
 )
-BLACKWELL = (
-    _on_rtx(compute_capability="12.0"),
-    *(_not_on_rtx(compute_capability=gpu) for gpu in ("7.5", "8.6", "8.9")),
-)
+
+
+def _blackwell(scope: Scope = "graph", of: str = "") -> tuple[Expectation, ...]:
+    """Return NVIDIA's row of FP4 products."""
+    older = (_not_on_rtx(compute_capability=gpu, scope=scope, of=of) for gpu in ("7.5", "8.6", "8.9"))
+    return (_on_rtx(compute_capability="12.0", scope=scope, of=of), *older)
+
 
 _int8 = partial(Variant, recipe=Recipe(flags=("INT8",)), precision=((NODE, Precision.INT8),))
 INT8_PRODUCTS = (
@@ -245,7 +249,7 @@ STORED = (
         build=partial(_stored, TensorProto.FLOAT4E2M1, axis=0, block=BLOCK),
         recipe=Recipe(flags=("FP4", "FP16")),
         precision=((NODE, Precision.FP4_WEIGHTS),),
-        expectations=BLACKWELL,
+        expectations=_blackwell("sibling", "products in FP4"),
         tags=("opset23",),
     ),
 )
@@ -257,7 +261,7 @@ NARROW_FLOATS = (
         build=_fp4,
         recipe=Recipe(flags=("FP4", "FP16")),
         precision=((NODE, Precision.FP4),),
-        expectations=BLACKWELL,
+        expectations=_blackwell(),
         tags=("opset23",),
     ),
     Variant(

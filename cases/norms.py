@@ -42,8 +42,9 @@ OPSET_16 = links.issue(3657, "LayerNorm of opset 16 and 17 in FP16")
 INACCURATE = links.issue(4493, "LayerNorm in FP16 on 10.10")
 WARNING = Link("https://github.com/pytorch/TensorRT/issues/4061", "pytorch/TensorRT issue 4061: the warning")
 NO_RMSNORM = links.issue(4639, "RMSNormalization wanted")
-RMSNORM_1015 = Link(
-    "https://github.com/onnx/onnx-tensorrt/pull/1046", "ONNX parser: RMSNormalization announced for 10.15"
+RMSNORM_1015 = links.changes("10.15", "the parser takes RMSNormalization")
+GROUPS_109 = Link(
+    "https://github.com/onnx/onnx-tensorrt/pull/1022", "ONNX parser 10.9: GroupNormalization of opset 21"
 )
 GROUPS_OF_21 = links.issue(4336, "GroupNormalization of opset 21")
 ONE_GROUP = links.issue(4756, "GroupNormalization of one group")
@@ -125,7 +126,7 @@ def _groups(*, groups: int = 4, operator: bool = True) -> onnx.ModelProto:
     return g.model()
 
 
-NOT_IN_85 = reported(NO_PARSER, "==8.5.*", links.operators("8.5"), "source")
+NOT_IN_85 = reported(NO_PARSER, "==8.5.*", links.operators("8.5"), "nvidia")
 IS_FP32 = reported(
     OK,
     "==8.6.*",
@@ -177,7 +178,7 @@ AS_OPERATORS = (
         precision=(),
         expectations=(
             reported(NO_PARSER, "<10.15", RMSNORM_1015, "nvidia"),
-            reported(OK, "==10.15.*", RMSNORM_1015, "nvidia", level="builds", note="announced for it"),
+            reported(OK, "==10.15.*", RMSNORM_1015, "nvidia", level="builds"),
         ),
         tags=("opset23",),
     ),
@@ -196,6 +197,7 @@ GROUPED = (
                 note="it fails to run the operator of opset 21, and runs that of 18; where it fails is not said",
                 compute_capability="8.0",
             ),
+            reported(OK, "==10.9.*", GROUPS_109, "nvidia", level="builds", note="new in the parser of 10.9"),
         ),
         tags=("opset21",),
     ),
@@ -208,7 +210,7 @@ GROUPED = (
                 Class.INACCURATE,
                 "==10.16.*",
                 ONE_GROUP,
-                of="10.16.1.11",
+                of="10.16.1.11, no GPU named",
                 note="it normalises each channel by itself",
             ),
         ),
@@ -240,6 +242,7 @@ CASE = Case(
         NO_RMSNORM,
         RMSNORM_1015,
         GROUPS_OF_21,
+        GROUPS_109,
         ONE_GROUP,
     ),
     variants=(*IN_PIECES, *AS_OPERATORS, *GROUPED),

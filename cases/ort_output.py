@@ -134,7 +134,7 @@ def _rotary(opset: int, domain: str = "") -> onnx.ModelProto:
 
 
 NOT_LISTED = tuple(
-    reported(NO_PARSER, f"=={version}.*", links.operators(version), "source") for version in LISTS
+    reported(NO_PARSER, f"=={version}.*", links.operators(version), "nvidia") for version in LISTS
 )
 _q = partial(Variant, recipe=Recipe(flags=("INT8",)))
 _half = partial(Variant, recipe=Recipe(flags=("FP16",)), precision=())

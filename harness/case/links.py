@@ -18,6 +18,11 @@ def operators(version: str) -> Link:
     return Link(f"{PARSER}/{tag}/docs/operators.md", f"ONNX parser {version}: operators")
 
 
+def changes(version: str, about: str) -> Link:
+    """Return NVIDIA's list of changes up to a version: "10.14"; `about` is its subject in a few words."""
+    return Link(f"{TRT}/blob/release/{version}/CHANGELOG.md", f"TensorRT {version}, changes: {about}")
+
+
 MIGRATION = Link(
     "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
     "NVIDIA: migrating from TensorRT 10.x to 11.x",
