@@ -18,6 +18,7 @@ from harness.cli.options import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
+    EXIT_USAGE,
     add_building,
     add_targets,
     add_where,
@@ -142,17 +143,16 @@ def check(options: argparse.Namespace) -> int:
     """Check the models and print the results; returns the exit code."""
     with Doing() as doing:
         judged, answers, doubted = _check(options, doing)
-    return _code(judged, _blocked(judged, answers), doubted, options)
+    code = _code(judged, _blocked(judged, answers), doubted, options)
+    some_refused = len({each.cell.variant.name for each in judged}) < len(options.models)
+    return EXIT_USAGE if some_refused and code != EXIT_REGRESSION else code
 
 
 def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Answers, Doubted]:
     matrix = _matrix(options)
     # A folder that was named is refused before anything runs; one that was only found costs the hints, no more.
     known_cases = options.cases if "cases" in options.unsaid else load_cases(options.cases)
-    models = []
-    for path in options.models:
-        doing.now(f"reading {path}")
-        models.append(load_own(path, _wanted(options)))
+    models = _models(options, doing)
     _check_usage(options, models)
     _refuse_unwritable(options)
     given = _given(options, models)
@@ -187,6 +187,23 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
     if options.html:
         doing.say(f"report: {options.html / 'index.html'}")
     return judged, answers, doubted
+
+
+def _models(options: argparse.Namespace, doing: Doing) -> list[OwnModel]:
+    """Return the models; of several, one that cannot be read costs its own line alone."""
+    wanted = _wanted(options)
+    models, refused = [], []
+    for path in options.models:
+        doing.now(f"reading {path}")
+        try:
+            models.append(load_own(path, wanted))
+        except HandledError as error:
+            refused.append(error)
+    if not models:
+        raise HandledError("; ".join(map(str, refused)))
+    for each in refused:
+        doing.say(f"not checked: {each}")
+    return models
 
 
 def _doubted(models: list[OwnModel], judged: list[Judged]) -> Doubted:
@@ -237,7 +254,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Given]:
     libraries = read_libraries(options.plugins)
     files = {name: getattr(options, name) for name in ("inputs", "expected", "calibration")}
-    if any(files.values()) and len(models) > 1:
+    if any(files.values()) and len(options.models) > 1:
         raise HandledError(
             "--inputs, --expected and --calibration are of one model, and several are named; check them one by one"
         )

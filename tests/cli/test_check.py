@@ -131,6 +131,26 @@ def test_what_nvidia_s_table_lacks_counts_as_not_built(
     assert ran == ["ran"] * 2
 
 
+@pytest.mark.parametrize(("operator", "code"), [("Relu", 2), ("BitwiseNot", 1)])
+def test_of_several_models_one_that_is_none_costs_its_own_line(
+    ran: list[str], capsys: pytest.CaptureFixture[str], operator: str, code: int
+) -> None:
+    Path("empty.onnx").write_bytes(onnx.ModelProto(ir_version=8).SerializeToString())
+    onnx.save(data.model(operator, number=onnx.TensorProto.INT32, opset=18), "m.onnx")
+    words = ("--target", NOT_HERE, "--json", "out.json")
+    assert main(["check", "empty.onnx", "m.onnx", *words]) == code
+    said = capsys.readouterr().out
+    assert "not checked: empty.onnx: has no node in its graph" in said
+    assert "m.onnx: 1 node" in said
+    (cell,) = json.loads(Path("out.json").read_bytes())["cells"]
+    assert cell["variant"] == "m"
+    assert main(["check", "none.onnx", "empty.onnx", *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "none.onnx: cannot be read" in line
+    assert "empty.onnx: has no node" in line
+    assert ran == ["ran"]
+
+
 def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
