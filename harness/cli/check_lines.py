@@ -37,8 +37,20 @@ def head(model: OwnModel) -> Iterator[str]:
     words = Counter(said(precision).upper() for _, precision in model.wishes)
     asks = ", ".join(f"{number} to run in {each}" for each, number in words.items())
     many = f"{len(model.nodes)} node{'s' * (len(model.nodes) != 1)}"
-    yield f"{model.label}: {many}, opset {model.opset}; {asks or 'none is quantised'}"
+    inner = f" and {model.inner} in branches and loops" if model.inner else ""
+    yield f"{model.label}: {many}{inner}, opset {model.opset}; {asks or _unasked(model)}"
     yield from (f"  {line}" for line in model.assumed)
+
+
+def _unasked(model: OwnModel) -> str:
+    if model.variant.precision is not None:
+        return "held to no precision"
+    pairs = f"{model.quantisers} Q/DQ node{'s' * (model.quantisers != 1)}"
+    return (
+        f"{pairs}, none at a node of the main graph that multiplies"
+        if model.quantisers
+        else "none is quantised"
+    )
 
 
 def row(judged: Judged, width: int, *, several: bool) -> str:

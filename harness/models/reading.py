@@ -75,6 +75,21 @@ def describe(model: onnx.ModelProto) -> tuple[str, str]:
     return operator, " ".join(filter(None, (domain, "?" if version is None else str(version))))
 
 
+def inner_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes of the branches and loops of a graph, at any depth."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from inner.node
+                yield from inner_nodes(inner)
+
+
+def count_quantisers(model: onnx.ModelProto) -> int:
+    """Return the number of Q/DQ nodes of a model, those of branches and loops among them."""
+    nodes = (*model.graph.node, *inner_nodes(model.graph))
+    return sum(bool(quantises(node.op_type) or dequantises(node.op_type)) for node in nodes)
+
+
 @contextlib.contextmanager
 def _refusing(file: Path, remedy: str) -> Iterator[None]:
     try:

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Profile, Typing
 from harness.cli import main
+from harness.cli.check_lines import head
 from harness.errors import HandledError
 from harness.models.graphs import extents
 from harness.models.own import model as own_model_module
@@ -384,3 +385,43 @@ def test_what_the_evaluator_is_too_slow_for_is_built_and_run_all_the_same(
     assert set(ready.inputs) == {"x"}
     assert ready.reference.outputs is None
     assert "was not done after 2 s" in ready.reference.reason
+
+
+_BRANCHES = (
+    "{{ c = Constant<value = bool {{1}}>() y = If(c) <then_branch = a () => (float[2,2] t) {{ {then} }}, "
+    "else_branch = b () => (float[2,2] e) {{ {other} }}> }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted", "words"),
+    [
+        ("{ y = Relu(x) }", "auto", "1 node, opset 17; none is quantised"),
+        ("{ y = Relu(x) }", "none", "1 node, opset 17; held to no precision"),
+        (
+            "{ s = Constant<value = float {0.1}>() q = QuantizeLinear(x, s) y = DequantizeLinear(q, s) }",
+            "auto",
+            "3 nodes, opset 17; 2 Q/DQ nodes, none at a node of the main graph that multiplies",
+        ),
+        (
+            _BRANCHES.format(then="t = Relu(x)", other="n = Neg(x) e = Abs(n)"),
+            "auto",
+            "2 nodes and 3 in branches and loops, opset 17; none is quantised",
+        ),
+        (
+            _BRANCHES.format(
+                then="s = Constant<value = float {0.1}>() t = QuantizeLinear(x, s)", other="e = Abs(x)"
+            ),
+            "auto",
+            "opset 17; 1 Q/DQ node, none at a node of the main graph that multiplies",
+        ),
+    ],
+)
+def test_nodes_of_branches_are_counted_and_pairs_that_ask_nothing_are_named(
+    body: str, wanted: str, words: str
+) -> None:
+    text = f'<ir_version: 8, opset_import: ["": 17]> g (float[2,2] x) => (float[2,2] y) {body}'
+    own = own_model(onnx.parser.parse_model(text), "m.onnx", Wanted(nodes=wanted), name="m")
+    (line, *_) = head(own)
+    assert line.startswith("m.onnx: ")
+    assert words in line

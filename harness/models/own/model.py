@@ -29,7 +29,7 @@ from harness.models.own.shapes import (
     profiles,
     runs_at,
 )
-from harness.models.reading import describe, read_beside
+from harness.models.reading import count_quantisers, describe, inner_nodes, read_beside
 from harness.record.outcome import Node
 from harness.run.child import ChildFailed, stream
 from harness.run.prepared import MEMORY_MIB, SECONDS, Weights, memory_for
@@ -89,7 +89,8 @@ class OwnModel:
     """A model of the user's: `label` is its name to the user; `assumed` are sentences on all that was made up.
 
     `weights` are those that stay in their files. `made_up` are the shapes of its dynamic inputs as --shapes takes them,
-    "" where the user gives all, or only a batch is made up.
+    "" where the user gives all, or only a batch is made up. `inner` counts the nodes of branches and loops, and
+    `quantisers` all Q/DQ nodes.
     """
 
     label: str
@@ -100,6 +101,8 @@ class OwnModel:
     assumed: tuple[str, ...] = ()
     made_up: str = ""
     weights: Weights | None = None
+    inner: int = 0
+    quantisers: int = 0
 
 
 def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnModel:
@@ -184,7 +187,15 @@ def own_model(
     )
     made_up = in_words(made) if assumed and not is_batch_alone(model, wanted.shapes) else ""
     return OwnModel(
-        label, variant, nodes, describe(model)[1], wished(variant, nodes), (*assumed, *renamed), made_up
+        label,
+        variant,
+        nodes,
+        opset=describe(model)[1],
+        wishes=wished(variant, nodes),
+        assumed=(*assumed, *renamed),
+        made_up=made_up,
+        inner=sum(1 for _ in inner_nodes(model.graph)),
+        quantisers=count_quantisers(model),
     )
 
 
