@@ -30,7 +30,7 @@ UPGRADE = "upgrade-11.html"
 #: What people ask of TensorRT 11, with the signatures that answer.
 _TOPICS = {
     "INT8 and calibrators": ("implicit-int8-removed", "calibrator-deprecated"),
-    "FP16 and other precision flags": ("weak-typing-removed",),
+    "FP16 and other precision flags": ("weak-typing-removed", "fp16-flag-ignored"),
     "The flag for an explicit batch": ("explicit-batch-removed",),
     "Grouped and 3-D convolutions in FP16": ("no-low-precision-convolution",),
     "Plugins": ("plugin-interface-missing",),
