@@ -180,6 +180,21 @@ def test_words_states_and_topics_filter_rows(opened: Opened) -> None:
 
 
 @pytest.mark.browser
+def test_an_error_is_found_by_its_words_in_any_order(opened: Opened) -> None:
+    """A word of the cause does too; what an error is called goes first. A version is a number, not letters."""
+    page = opened.page
+    for words, title in (
+        ("10.3 calibration jetpack", "The builder of 10.3 loses a region in implicit INT8"),
+        ("thor fp8", "FP8 or FP4 on Jetson Thor"),
+    ):
+        page.locator("#q").fill(words)
+        page.locator("#errors-like a").first.get_by_text(title, exact=True).wait_for()
+    for words in ("0.3 loses a region", "nonsense-of-nobody"):
+        page.locator("#q").fill(words)
+        page.locator("#errors-like a").first.wait_for(state="detached")
+
+
+@pytest.mark.browser
 def test_a_paste_is_answered_and_other_text_is_not(opened: Opened) -> None:
     """That the script finds in every text the same as Python: test_same_answer.py."""
     name, _, text = PASTES[1]

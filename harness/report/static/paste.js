@@ -37,7 +37,7 @@ const whereElement = ({ operator, node, parts }) => {
   const where = operator === NETWORK_INPUT ? `The network input ${node}` : operator === WHOLE_MODEL ? "The whole model" : [operator && `operator ${operator}`, node && (whole ? `${node} (${parts[0].how})` : !parts.length && `node ${node}`)].filter(Boolean).join(", ");
   return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null, partsElement(whole ? [] : parts)];
 };
-const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "No cause of anything" };
+const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "Not a failure" };
 // On the two versions that the reader compares.
 /** @type {(id: string) => Content} */
 const hereElement = (id) => {

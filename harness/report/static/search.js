@@ -10,7 +10,7 @@ const haystack = (row) => {
   if (found === undefined) {
     const cells = row.cells.filter(known).flatMap((cell) => [cell.text, ...(cell.lost || []), causeOf(cell)?.title || "", cell.signature || ""]);
     found = [row.id, row.title, row.role, ...row.tags, ...row.topics, row.case.title, row.case.summary, ...row.graph.nodes.flatMap(({ name, op }) => [name, op]),
-      ...row.sentences.map(({ series, text }) => `${series} ${text}`), ...row.claims.map(({ title }) => title), ...new Set(cells)].join(" ").toLowerCase();
+      ...row.sentences.map(({ series, text }) => `${series} ${text}`), ...row.claims.flatMap(({ title, says, of, note }) => [title, says, of, note]), ...new Set(cells)].join(" ").toLowerCase();
     haystacks.set(row.index, found);
   }
   return found;
@@ -67,9 +67,13 @@ const parseQuery = (text) => {
   }
   return made;
 };
-// Errors whose title or texts hold all that was typed.
+// Errors that hold every word that was typed, those first that have them in what they are called.
 /** @type {(text: string) => string[]} */
 const errorsLike = (text) => {
-  const asked = text.trim().toLowerCase();
-  return asked.length < 4 ? [] : Object.entries(data.signatures).filter(([id, { title, texts }]) => [id, title, ...texts.map((one) => one.text)].some((one) => one.toLowerCase().includes(asked))).map(([id]) => id);
+  const tests = text.trim().toLowerCase().split(/\s+/).map(wordTest);
+  /** @type {(own: string) => number} */
+  const held = (own) => tests.filter((test) => test(own.toLowerCase())).length;
+  const found = text.trim().length < 4 ? [] : Object.entries(data.signatures).map(([id, one]) => ({ id, called: held(`${id} ${one.title}`),
+    all: held([id, one.title, one.cause, one.advice, ...one.texts.map((each) => each.text), ...one.seen.map(({ where }) => where)].join(" ")) }));
+  return found.filter(({ all }) => all === tests.length).sort((one, other) => other.called - one.called).map(({ id }) => id);
 };
