@@ -227,11 +227,6 @@ def test_without_the_kernels_list_of_children_they_are_found_by_their_parent() -
             child.kill()
 
 
-def test_thirty_two_mebibytes_go_there_and_back(session: Session) -> None:
-    body = os.urandom(1 << 20) * 32
-    assert heard(ask(session, "echo", body), "plan")[0].body == body
-
-
 def test_peak_memory_is_the_childs_own(session: Session) -> None:
     small = end(ask(session, "echo", b"x"))["peak_rss_bytes"]
     large = end(ask(session, "eat", memory_mib=600))["peak_rss_bytes"]

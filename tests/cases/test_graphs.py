@@ -15,10 +15,9 @@ from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from cases.instance_norm import CONV1, CONV2, NORM1, NORM2
-from cases.q_plugin_dq import DOMAIN, NODE, OP, POOL, SCALE
-from harness.case import Class, Precision, Role, Typing, Variant, effective_name, load_cases
-from harness.layers.asked import asked, wished
+from cases.instance_norm import NORM1
+from cases.q_plugin_dq import DOMAIN, NODE, OP, SCALE
+from harness.case import Typing, Variant, effective_name, load_cases
 from harness.run.numbers import DequantizeLinear, make_inputs, reference
 
 pytestmark = pytest.mark.unit
@@ -71,10 +70,6 @@ def producers(name: str) -> dict[str, str]:
     return {tensor: node.op_type for node in graph(name).node for tensor in node.output}
 
 
-def sizes(value: onnx.ValueInfoProto) -> list[int]:
-    return [dim.dim_value for dim in value.type.tensor_type.shape.dim]
-
-
 SAND = "/SandGlass1/SandGlass1."
 
 
@@ -118,24 +113,6 @@ def test_nodes_are_called_as_in_the_report(name: str, nodes: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "weight", "shape"),
-    [
-        ("mish.qdq", "SandGlass1.0.weight", [32, 1, 3, 3]),
-        ("mish.qdq-dense", "SandGlass1.0.weight", [32, 32, 3, 3]),
-        ("mish.residual-fp32", "SandGlass4.8.weight", [192, 1, 3, 3]),
-        ("conv_silu.int8-entropy", "model.0.conv.weight", [48, 3, 3, 3]),
-        ("conv_silu.int8-two", "model.1.conv.weight", [128, 64, 3, 3]),
-        ("conv_silu.int8-tail", "model.23.proto.upsample.weight", [64, 64, 2, 2]),
-        ("conv_silu.int8-tail", "model.23.proto.cv3.conv.weight", [32, 64, 1, 1]),
-        ("depthwise_qdq.qdq-dense", "weights", [32, 32, 3, 3]),
-        ("depthwise_qdq.qdq-dense-c4", "unet.condition_vae_latent_conv.weight", [32, 4, 3, 3]),
-    ],
-)
-def test_weights_have_the_shape_of_the_report(name: str, weight: str, shape: list[int]) -> None:
-    assert stored(name)[weight] == (shape, TensorProto.FLOAT)
-
-
-@pytest.mark.parametrize(
     ("name", "reference", "added", "gone"),
     [
         *((f"mish.{each}", "mish.qdq", [], []) for each in ("qdq-strong", "qdq-dense")),
@@ -166,30 +143,6 @@ def test_a_control_differs_in_the_operators_that_its_title_names(
     assert (after - before, before - after) == (Counter(added), Counter(gone))
 
 
-@pytest.mark.parametrize(
-    ("name", "row"),
-    [
-        ("mish.qdq-after-norm", "BatchNormalization QuantizeLinear DequantizeLinear Softplus"),
-        ("depthwise_qdq.qdq-relu-after", "Conv Relu QuantizeLinear DequantizeLinear"),
-        ("qdq_placement.concat-after", "Conv Concat QuantizeLinear DequantizeLinear"),
-        ("qdq_placement.concat-two-scales", "QuantizeLinear DequantizeLinear Concat"),
-    ],
-)
-def test_q_and_dq_stand_where_the_variant_says(name: str, row: str) -> None:
-    assert row in " ".join(operators(name))
-
-
-@pytest.mark.parametrize("kind", ["int8", "qdq"])
-def test_the_concat_stands_between_convolution_and_silu(kind: str) -> None:
-    found = graph(f"conv_silu.{kind}-tail-concat")
-    joints = [node for node in found.node if node.op_type == "Concat"]
-    assert [list(node.input) for node in joints] == [
-        [f"/model.23/proto/cv{number}/conv/Conv_output_0"] for number in (1, 2, 3)
-    ]
-    readers = [node.op_type for node in found.node if joints[2].output[0] in node.input]
-    assert sorted(readers) == ["Mul", "Sigmoid"]
-
-
 ALIKE = [
     ("mish.qdq-calibrator", "mish.qdq"),
     ("conv_silu.int8-minmax", "conv_silu.int8-entropy"),
@@ -212,130 +165,6 @@ def test_one_graph_is_built_with_two_recipes(name: str, other: str) -> None:
     assert one.recipe != two.recipe
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("mish.qdq-calibrator", "entropy"),
-        *((f"conv_silu.{each}", "entropy") for each in ("int8-entropy", "int8-tail")),
-        *((f"conv_silu.{each}", "minmax") for each in ("int8-minmax", "int8-tail-minmax")),
-    ],
-)
-def test_a_calibrated_variant_asks_for_implicit_int8_alone(name: str, kind: str) -> None:
-    recipe = VARIANTS[name].recipe
-    assert recipe.calibrator is not None
-    assert (recipe.typing, recipe.flags, recipe.calibrator.kind) == (Typing.WEAK, ("INT8",), kind)
-
-
-def test_convolutions_have_the_attributes_of_the_report() -> None:
-    depthwise = {"group": 32, "kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [1, 1]}
-    assert attributes(node_of("mish.qdq", "Conv")) == depthwise
-    first = attributes(node_of("conv_silu.int8-entropy", "Conv"))
-    assert (first["group"], first["strides"], first["pads"]) == (1, [2, 2], [1, 1, 1, 1])
-
-
-@pytest.mark.parametrize(
-    ("name", "tensor", "dims", "axes"),
-    [
-        ("mish.qdq", "SandGlass1.0.weight", [32], {"axis": 0}),
-        ("depthwise_qdq.qdq", "weights", [32], {"axis": 0}),
-        ("depthwise_qdq.qdq-per-tensor", "weights", [], {}),
-    ],
-)
-def test_weights_have_one_scale_or_one_a_channel(
-    name: str, tensor: str, dims: list[int], axes: dict[str, int]
-) -> None:
-    quantise = next(node for node in graph(name).node if tensor in node.input)
-    assert stored(name)[quantise.input[1]] == (dims, TensorProto.FLOAT)
-    assert stored(name)[quantise.input[2]] == (dims, TensorProto.INT8)
-    assert attributes(quantise) == axes
-
-
-def test_the_residual_report_adds_an_unquantised_tensor() -> None:
-    """In the workaround that input comes after Q/DQ."""
-    add, other = node_of("mish.residual-fp32", "/Add"), node_of("mish.residual-qdq", "/Add")
-    assert list(add.input) == ["/SandGlass4/SandGlass4.8/Conv_output_0", "residual"]
-    assert other.input[1] == "/_residual_quantizer/DequantizeLinear_output_0"
-
-
-def test_half_graphs_compute_in_fp16_between_fp32_edges() -> None:
-    assert {dtype for _, dtype in stored("mish.fp16-graph").values()} == {TensorProto.FLOAT16}
-    edges = [*graph("mish.fp16-graph").input, *graph("mish.fp16-graph").output]
-    assert {value.type.tensor_type.elem_type for value in edges} == {TensorProto.FLOAT}
-    model = onnx.shape_inference.infer_shapes(VARIANTS["conv_silu.qdq-fp16"].build())
-    types = {value.name: value.type.tensor_type.elem_type for value in model.graph.value_info}
-    assert types["/model.0/act/Mul_output_0"] == TensorProto.FLOAT16
-    assert types["/model.0/conv/Conv_output_0"] == TensorProto.FLOAT
-
-
-def test_wanted_precision_is_that_of_the_graph() -> None:
-    """Convolutions between Q/DQ want INT8, those of the FP16 graph FP16; weak typing promises none."""
-    conv = "/model.0/conv/Conv"
-    assert VARIANTS["conv_silu.qdq"].precision == ((conv, Precision.INT8),)
-    assert VARIANTS["conv_silu.fp16-graph"].precision == ((conv, Precision.FP16),)
-    assert VARIANTS["depthwise_qdq.act-qdq"].precision == (("node_of_output", Precision.FP32),)
-    for variant in map(VARIANTS.get, of("conv_silu")):
-        if variant and variant.recipe.typing is Typing.WEAK:
-            assert wished(variant, asked(variant.build())) == ()
-
-
-#: By the variant's tail: channels of weight and groups; one channel a group, then 96 channels throughout.
-SWEEP = {f"qdq-c{count}": (count, 1, count) for count in (1, 3, 4, 6, 8, 16, 30, 144)}
-SWEEP |= {f"qdq-group{size}": (96, size, 96 // size) for size in (1, 2, 3, 4, 6, 8, 12, 16)}
-
-
-def test_the_sweeps_vary_one_thing() -> None:
-    """INT8 is wanted also where it cannot be had."""
-    swept = {each.partition(".")[2] for each in of("depthwise_qdq") if VARIANTS[each].tags}
-    assert swept == set(SWEEP)
-    for tail, (channels, per_group, groups) in SWEEP.items():
-        name = f"depthwise_qdq.{tail}"
-        assert stored(name)["weights"][0] == [channels, per_group, 3, 3]
-        assert attributes(node_of(name, "Conv"))["group"] == groups
-        assert VARIANTS[name].precision == (("node_of_output", Precision.INT8),)
-
-
-@pytest.mark.parametrize("name", of("instance_norm"))
-def test_the_parser_flag_is_as_the_name_says(name: str) -> None:
-    """A variant named after an implementation asks for it; `fp32` and `qdq` keep the version's default."""
-    native = name.endswith(("-native", "-as-reported")) or ".calibrator-" in name
-    wanted = {"NATIVE_INSTANCENORM": native} if native or name.endswith("-plugin") else {}
-    assert dict(VARIANTS[name].recipe.parser_flags) == wanted
-
-
-@pytest.mark.parametrize("name", of("instance_norm", "qdq"))
-def test_q_dq_reaches_the_normalisation_only_where_the_variant_is_about_that(name: str) -> None:
-    """Data and weight of each convolution come from DequantizeLinear."""
-    made = producers(name)
-    for conv in (CONV1, CONV2):
-        assert {made[tensor] for tensor in node_of(name, conv).input[:2]} == {DQ}
-    wanted = DQ if "into-norm" in name or "5d" in name else "Conv"
-    assert {made[node_of(name, norm).input[0]] for norm in (NORM1, NORM2)} == {wanted}
-
-
-@pytest.mark.parametrize(
-    ("name", "rank"),
-    [
-        ("instance_norm.int8-5d-plugin", 5),
-        ("instance_norm.qdq-5d-plugin", 5),
-        ("q_plugin_dq.q-plugin-dq-int8-vectorised-4d", 4),
-    ],
-)
-def test_channels_fill_whole_vectors_where_a_kernel_wants_them(name: str, rank: int) -> None:
-    shape = sizes(graph(name).input[0])
-    assert (len(shape), shape[1] % 32) == (rank, 0)
-
-
-@pytest.mark.parametrize("name", ["int8-as-reported", "qdq-as-reported"])
-def test_the_reported_form_has_four_inputs_and_an_int64_shape(name: str) -> None:
-    """The inputs are those that the reporter's calibrator yields; INT64 draws the 8.6 warning."""
-    found = graph(f"instance_norm.{name}")
-    given = [value.name for value in found.input]
-    assert given == ["im_patches", "train_feat", "target_labels", "train_ltrb"]
-    assert set(given) <= {tensor for node in found.node for tensor in node.input}
-    shape = node_of(f"instance_norm.{name}", "/Reshape").input[1]
-    assert stored(f"instance_norm.{name}")[shape] == ([4], TensorProto.INT64)
-
-
 def test_fp16_variants_differ_in_the_type_of_scale_and_bias_alone() -> None:
     held = []
     for tail, kind in (("fp32-scale", TensorProto.FLOAT), ("fp16-scale", TensorProto.FLOAT16)):
@@ -346,17 +175,6 @@ def test_fp16_variants_differ_in_the_type_of_scale_and_bias_alone() -> None:
         assert {tensors[each].data_type for each in wanted} == {kind}
         held.append([numpy_helper.to_array(tensors[each]).astype(np.float32) for each in wanted])
     np.testing.assert_array_equal(held[0], held[1])
-
-
-def test_each_way_to_get_a_calibrator_wrong_is_a_negative_control_of_the_right_one() -> None:
-    wrong = [VARIANTS[each] for each in of("instance_norm", "calibrator-")]
-    faults = {variant.recipe.calibrator.fault for variant in wrong if variant.recipe.calibrator}
-    assert faults == {"host_pointer", "float64", "non_contiguous"}
-    for variant in wrong:
-        assert (variant.role, variant.counterpart) == (Role.NEGATIVE_CONTROL, "int8-native")
-        # The report names no culprit: none of the three stands in a column.
-        failing = [claim for claim in variant.expectations if claim.outcome is not Class.API_REMOVED]
-        assert not any(claim.stands for claim in failing)
 
 
 @pytest.mark.parametrize("name", ["qdq-into-norm", "qdq-as-reported", "qdq-5d-plugin"])
@@ -436,24 +254,6 @@ def test_a_plugin_stands_where_the_title_says_and_keeps_its_contract(name: str) 
     assert len(np.unique(output)) >= 20
 
 
-def test_the_native_stand_ins_have_the_plugins_placement() -> None:
-    assert neighbours("q_plugin_dq.q-native-dq", POOL) == (Q, DQ)
-    assert neighbours("q_plugin_dq.q-dq-native-q-dq", POOL) == (DQ, Q)
-
-
-def test_all_kinds_of_plugin_are_tried_straight_between_q_and_dq() -> None:
-    plugins = [VARIANTS[name].recipe.plugin for name in of("q_plugin_dq", "q-plugin-dq")]
-    assert {plugin.formats for plugin in plugins if plugin} == {
-        "int8_linear", "int8_vectorised", "fp32", "int8_fp32",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["int8-constant-v2", "int8-constant-v3"])
-def test_the_int8_constant_feeds_the_plugin_itself(name: str) -> None:
-    weight = node_of(f"q_plugin_dq.{name}", OP).input[1]
-    assert stored(f"q_plugin_dq.{name}")[weight][1] == TensorProto.INT8
-
-
 @pytest.mark.parametrize("name", of("qdq_scale"))
 def test_scales_differ_in_their_shape_alone(name: str) -> None:
     """From those of the scalar variant: the same nodes, but for the axis, and the same values."""
@@ -471,13 +271,6 @@ def test_scales_differ_in_their_shape_alone(name: str) -> None:
         nodes = [node.SerializeToString(deterministic=True) for node in each.node]
         found.append((nodes, {item.name: item.raw_data for item in each.initializer}))
     assert found[0] == found[1]
-
-
-def test_scales_of_the_two_branches_are_as_the_variant_says() -> None:
-    for name, expected in (("concat-two-scales", [0.02, 0.03]), ("concat-one-scale", [0.03, 0.03])):
-        held = {each.name: each for each in graph(f"qdq_placement.{name}").initializer}
-        scales = [held[f"/{branch}/_output_quantizer_scale"] for branch in ("first", "second")]
-        assert [numpy_helper.to_array(each).item() for each in scales] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["int8", "int8-half", "fp8"])

@@ -190,10 +190,3 @@ def test_results_that_break_the_schema_are_named_by_place(tmp_path: Path) -> Non
     assert "results.json: $.cells[2].class: 'fine' is not one of" in faults(tmp_path)
     path.write_text("{")
     assert "results.json: not JSON" in faults(tmp_path)
-
-
-def test_a_run_without_its_history_is_named(tmp_path: Path) -> None:
-    """Its records may be deleted one day."""
-    (record,) = (finished(tmp_path) / "history").glob("*.json")
-    record.unlink()
-    assert f"{record.name}: missing or short" in faults(tmp_path)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +12,10 @@ import pytest
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from tests import needs
-from tests.run.bench import Bench, cell, classified, containers_of, lives, target
+from tests.run.bench import Bench, cell, classified, lives, target
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.integration
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Failure(Exception):
@@ -98,60 +91,3 @@ def test_an_interrupt_ends_every_agent_and_keeps_what_is_recorded(bench: Bench, 
     assert {each.cell for each in store.outcomes()} == {"faulty.echo-one"}
     assert len(bench.agents) == 2
     assert not any(lives(agent) for agent in bench.agents)
-
-
-def command(reports: Path, *words: str) -> list[str]:
-    where = ["--via", "docker", "--target", "ort131", "--reports", str(reports)]
-    return [sys.executable, "-m", "harness", "run", *where, *words]
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command line in the middle of a run, with a live container and a record made."""
-    needs.program("docker")
-    needs.base_image()
-    needs.network()
-    with subprocess.Popen(
-        command(tmp_path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as harness:
-        try:
-            assert wait_for(
-                lambda: bool(containers_of(harness.pid)) and any(True for _ in Store(tmp_path).outcomes())
-            )
-            yield harness
-        finally:
-            harness.kill()
-
-
-@pytest.mark.docker
-def test_the_next_run_removes_the_container_of_a_harness_that_was_killed(
-    running: subprocess.Popen[str], tmp_path: Path
-) -> None:
-    orphans = containers_of(running.pid)
-    running.kill()
-    running.wait()
-    assert orphans
-    assert containers_of(running.pid) == orphans
-    before = len(list(Store(tmp_path).outcomes()))
-    done = subprocess.run(
-        command(tmp_path, "-k", "conv_silu and fp32"), cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert not any(lives(orphan) for orphan in orphans)
-    # The killed run's records stand; the store was not torn.
-    assert 0 < before <= len(list(Store(tmp_path).outcomes()))
-
-
-@pytest.mark.docker
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
-def test_an_ended_run_leaves_records_and_no_container(
-    running: subprocess.Popen[str], tmp_path: Path, number: signal.Signals
-) -> None:
-    agents = containers_of(running.pid)
-    os.kill(running.pid, number)
-    _, said = running.communicate(timeout=PATIENCE)
-    assert running.returncode == 128 + number
-    assert "interrupted" in said
-    assert "Traceback" not in said
-    assert not any(lives(agent) for agent in agents)
-    assert list(Store(tmp_path).outcomes())

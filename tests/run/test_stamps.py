@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.run import stamps
+from tests.share.measured import git
 
 pytestmark = pytest.mark.unit
-
-
-def git(folder: Path, *arguments: str) -> str:
-    named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    done = subprocess.run(
-        ["git", "-C", folder, *named, *arguments], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
 
 
 @pytest.fixture

@@ -101,19 +101,6 @@ def test_a_frame_that_lies_is_its_own_cells_crash_and_the_agent_serves_the_next(
 
 
 @pytest.mark.parametrize("bench", ["venv"], indirect=True)
-def test_frames_of_another_job_are_nobodys(bench: Bench, teller: Callable[[bytes], TargetRunner]) -> None:
-    """Neither of the cell in whose pipe they are, nor of one after it."""
-    stranger = b"".join(
-        encode(message) for message in ({"type": "phase_begin", "name": "parse"}, END, {"type": "hello"})
-    )
-    runner = teller(stranger)
-    outcome, _ = runner.run(cell("lie", runner.target))
-    assert (outcome.state, set(outcome.phases), outcome.failed_phase) == ("done", {"build"}, None)
-    assert run(runner, "abort").cls is Class.CRASHED
-    assert len(bench.agents) == 1
-
-
-@pytest.mark.parametrize("bench", ["venv"], indirect=True)
 def test_a_python_exception_in_the_agents_child_is_ours_and_not_a_crash(bench: Bench) -> None:
     runner = bench.runner(target())
     outcome, log = runner.run(cell("raise", runner.target))
