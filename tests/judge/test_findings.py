@@ -124,10 +124,10 @@ def test_a_fused_layer_is_taken_apart() -> None:
 @pytest.mark.parametrize(
     "unit", ["a", "(", "[E] ", "{ForeignNode[", "PWN(", "x: \n", "\n", "[W] Skipping tactic 0 due to\n"]
 )
-def test_a_megabyte_of_anything_is_read_in_seconds(unit: str) -> None:
+def test_a_flood_of_anything_is_read_in_seconds(unit: str) -> None:
     start = time.process_time()
-    found = explain(unit * (1_000_000 // len(unit)))
-    assert time.process_time() - start < 20
+    found = explain(unit * (300_000 // len(unit)))
+    assert time.process_time() - start < 8
     assert len(found.unknown) <= 40
 
 

@@ -6,7 +6,6 @@ import dataclasses
 import gzip
 import hashlib
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -286,69 +285,60 @@ def test_absorbing_another_store_twice_adds_once(tmp_path: Path) -> None:
     assert Store(tmp_path / "a").log(str(found["new"].log_sha256)) == "log new"
 
 
-def write_many(folder: str, worker: str, count: int) -> None:
-    with Store(Path(folder), worker=worker) as store:
-        for number in range(count):
-            store.append(outcome(f"{worker}-{number}"), f"log {number % 7}")
-
-
-def test_several_processes_append_at_once(tmp_path: Path) -> None:
-    """Two of them with the same name even; logs are shared."""
-    context = multiprocessing.get_context("spawn")
-    writers = [
-        context.Process(target=write_many, args=(str(tmp_path), name, 40))
-        for name in ("w1", "w2", "w3", "w3")
-    ]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(60)
-        assert writer.exitcode == 0
-    found = list(Store(tmp_path).outcomes())
-    assert len(found) == 160
-    assert {Store(tmp_path).log(str(each.log_sha256)) for each in found} == {f"log {n}" for n in range(7)}
-
-
+#: Appends records until it is killed or has appended as many as it is to, and tells the number of each.
 WRITER = """
 import sys
 from pathlib import Path
 from harness.record.outcome import End, Message, Outcome, Stamps
 from harness.record.store import Store
-number = int(sys.argv[2])
-with Store(Path(sys.argv[1]), run="kill") as store:
-    while True:
-        number += 1
+folder, worker, first, count = Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])
+with Store(folder, run="kill", worker=worker) as store:
+    for number in range(first, first + count):
         text = "x" * (number * 7919 % 200000 if number % 4 == 3 else 9)
         record = Outcome(str(number), "c", "v", "t", "done", messages=(Message("INFO", text),))
-        store.append(record, text + str(number))
+        store.append(record, text + str(number % 7))
         sys.stdout.write(f"{number}\\n")
         sys.stdout.flush()
 """
+
+
+def writer(folder: Path, worker: str, first: int, count: int) -> subprocess.Popen[str]:
+    """Start a process that appends to a store."""
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), worker, str(first), str(count)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+    )
+
+
+def test_several_processes_append_at_once(tmp_path: Path) -> None:
+    """Two of them with the same name even; logs are shared."""
+    writers = [writer(tmp_path, name, 1000 * at, 40) for at, name in enumerate(("w1", "w2", "w2"))]
+    assert [each.communicate(timeout=PATIENCE)[0].count("\n") for each in writers] == [40] * 3
+    found = list(Store(tmp_path).outcomes())
+    assert len({each.cell for each in found}) == len(found) == 120
+    assert {Store(tmp_path).log(str(each.log_sha256))[-1] for each in found} == set("0123456")
 
 
 def test_a_killed_writer_loses_nothing_that_was_appended(tmp_path: Path) -> None:
     """SIGKILL at random moments: every acknowledged record is there with its log, and all is readable."""
     acknowledged: set[int] = set()
     chance = random.Random(4)  # noqa: S311  (moments, not secrets)
-    for attempt in range(12):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path), str(attempt * 100000)],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            text=True,
-        )
-        assert writer.stdout is not None
-        acknowledged.update(int(writer.stdout.readline()) for _ in range(3))
+    for attempt in range(5):
+        doomed = writer(tmp_path, "main", attempt * 100_000, 100_000)
+        assert doomed.stdout is not None
+        acknowledged.update(int(doomed.stdout.readline()) for _ in range(3))
         time.sleep(chance.random() * 0.08)
-        writer.send_signal(signal.SIGKILL)
-        acknowledged.update(int(line) for line in writer.stdout.read().split("\n")[:-1])
-        writer.stdout.close()
-        assert writer.wait(PATIENCE) == -signal.SIGKILL
+        doomed.send_signal(signal.SIGKILL)
+        acknowledged.update(int(line) for line in doomed.stdout.read().split("\n")[:-1])
+        doomed.stdout.close()
+        assert doomed.wait(PATIENCE) == -signal.SIGKILL
         store = Store(tmp_path)
         found = {int(each.cell): each for each in store.outcomes()}
         assert acknowledged <= set(found)
     for number in acknowledged:
-        assert store.log(str(found[number].log_sha256)).endswith(str(number))
+        assert store.log(str(found[number].log_sha256)).endswith(str(number % 7))
 
 
 def test_a_record_names_its_log_only_once_that_is_written(
