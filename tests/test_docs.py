@@ -112,9 +112,21 @@ def test_the_example_target_loads_and_plans(tmp_path: Path) -> None:
     assert len(added.splitlines()) == 7
 
 
-def test_links_lead_to_files() -> None:
-    """Each link and picture of a page that is not on the web is a file of the repository."""
+def prose(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ +(.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_lead_to_files_and_headings() -> None:
+    """Each link and picture of a page that is not on the web is a file of the repository, and a place in it is one."""
     for page in PAGES:
-        prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-        for link in re.findall(r"\]\(([^)\s#]+)", prose):
-            assert link.startswith(("https://", "http://")) or (page.parent / link).exists(), (page, link)
+        for link, place in re.findall(r"\]\((?!https?://)([^)\s#]*)#?([^)\s]*)", prose(page)):
+            target = page.parent / link if link else page
+            assert target.exists(), (page, link)
+            assert not place or place in anchors(target), (page, link, place)
