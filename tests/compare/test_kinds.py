@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.kinds import Kind, Pace
+from harness.case import Expectation, Link
+from harness.compare.kinds import Kind, Pace, Pair
 from harness.known.model import Known, Timing
 from harness.words import Class
 from tests.compare.handmade import FP16, INT8, known, pair, variant
@@ -71,6 +72,38 @@ def test_what_became_of_the_result(old: Known, new: Known, kind: Kind | None) ->
 )
 def test_what_became_of_the_precision(old: Known, new: Known, kind: Kind | None) -> None:
     assert pair(old, new, of=variant(a=INT8, b=FP16)).kinds() == ([kind] if kind else [])
+
+
+SOURCE = Link("https://example.org/1")
+BUILDS = Expectation.reported(OK, "", SOURCE, level="builds")
+WORKS, FAILS = (Expectation.reported(cls, "", SOURCE) for cls in (OK, FAILED))
+ASKS = known(Class.NEEDS_GPU_TO_BUILD)
+Claims = tuple[Expectation | None, Expectation | None]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "claims", "kinds"),
+    [
+        # Who says that it builds says nothing of the precision.
+        (known(BUILT), known(LOST), (BUILDS, None), []),
+        (known(LOST), known(BUILT), (None, BUILDS), []),
+        (known(OK), known(LOST), (WORKS, None), [Kind.PRECISION_LOST]),
+        (known(BUILT), known(FAILED), (BUILDS, None), [Kind.BROKEN]),
+        # One claim of both versions is no change between them.
+        (known(OK), known(OK), (WORKS, WORKS), []),
+        (known(FAILED), known(FAILED), (FAILS, FAILS), []),
+        # That a build needs a GPU says nothing beside a machine that had one.
+        (ASKS, known(BUILT, gpu=("8.9", "NVIDIA L4")), (None, None), []),
+        (ASKS, known(BUILT), (None, WORKS), []),
+        (ASKS, known(BUILT), (None, None), [Kind.FIXED]),
+    ],
+)
+def test_two_sides_that_do_not_contradict_each_other_are_not_told_apart(
+    old: Known, new: Known, claims: Claims, kinds: list[Kind]
+) -> None:
+    found = Pair((), old, new, claims)
+    assert found.kinds() == kinds
+    assert (found.open, found.known) == (not kinds, bool(kinds))
 
 
 NARROW, WIDE = {"x": "int8"}, {"x": "fp32"}

@@ -12,7 +12,8 @@ from harness.case import Expectation
 from harness.judge.cell import judge_cell
 from harness.known.cell import badness, chip, known_of, nearest_first, unwanted, worst_first
 from harness.known.model import Known
-from harness.record.outcome import Layer, Outcome
+from harness.plan import all_cells, find
+from harness.record.outcome import Latency, Layer, Outcome
 from harness.report.views import short_versions
 from harness.words import GOOD, UNJUDGED, Basis, Class, Precision, Verdict
 from tests.report import factory
@@ -95,11 +96,9 @@ def test_the_nearest_claim_gives_a_cell_its_class_and_of_two_of_one_scope_the_fa
     assert nearest_first([fails, measured])[0] is measured
 
 
-def cell_of(outcome: Outcome) -> Known:
-    from harness.plan import all_cells, find
-
+def cell_of(*outcomes: Outcome) -> Known:
     cells = all_cells(factory.matrix(), (factory.case(),))
-    return known_of(worst_first([judge_cell(find(cells, outcome.cell), outcome)]))
+    return known_of(worst_first([judge_cell(find(cells, each.cell), each) for each in outcomes]))
 
 
 def test_a_record_gives_class_basis_and_words() -> None:
@@ -132,6 +131,33 @@ def test_a_cell_that_nobody_ran_is_as_reported_or_not_known() -> None:
     assert (reported.measured, reported.text) == (False, "fails to build")
     silent = results.cell("conv_silu", "fp32", "trt86")
     assert (silent.cls, silent.stands, silent.basis) == (Class.NOT_RUN, None, None)
+
+
+def test_a_cell_whose_run_was_lost_stays_lost_beside_what_was_accepted() -> None:
+    """A step compares what stands; the reader sees what happened."""
+    lost = cell_of(factory.outcome("qdq", "rtx17", state="infra_error", reason="lost", layers=(), end=None))
+    assert (lost.cls, lost.stands, lost.basis) == (Class.INFRA_ERROR, Class.BUILT, Basis.MEASURED)
+    assert (lost.evidence, lost.measured) == (False, False)
+
+
+def test_that_a_build_needs_a_gpu_says_nothing_of_one_that_had_it() -> None:
+    asked = factory.build_failure(
+        "qdq", "rtx17", error="In generateForCurrent at x", messages=(), native_output=""
+    )
+    built = factory.on_gpu(factory.outcome("qdq", "rtx17"), factory.L4)
+    assert cell_of(asked).cls is Class.NEEDS_GPU_TO_BUILD
+    assert cell_of(asked, built).cls is Class.BUILT
+
+
+def test_a_median_has_bounds_where_its_samples_agree() -> None:
+    noisy = Latency((0.5, 1.5) * 50, 10, "monotonic")
+    plain, odd = (
+        cell_of(factory.ran("fp32", "ort131", **fields)).latency for fields in ({}, {"latency": noisy})
+    )
+    assert plain
+    assert odd
+    assert (plain.noise, plain.low, plain.high) == ("", 0.042, 0.044)
+    assert ("would not show" in odd.noise, odd.low, odd.high) == (True, None, None)
 
 
 def test_versions_are_shortened_as_far_as_they_stay_apart() -> None:

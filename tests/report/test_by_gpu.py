@@ -125,6 +125,7 @@ def test_a_gpu_that_could_not_be_judged_hides_no_result() -> None:
     cell = shown(lost, L4)
     assert [str(each.cls) for each in cell.by_gpu] == ["ok", "infra_error"]
     assert (cell.cls, disagreement(cell.by_gpu)) == (Class.OK, "")
+    assert cell.beside == (), "and a step compares nothing with it"
 
 
 def test_results_by_gpu_come_back_from_their_json() -> None:
