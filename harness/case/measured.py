@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,25 +76,31 @@ class Measured:
         """Return where in the file it stands: target, compute capability and product."""
         return self.target, self.compute_capability, self.product
 
-    def expectation(self, case: str, variant: str) -> Expectation | None:
-        """Return the measurement of a variant, as an expectation for this target and version alone, or None."""
-        if (case, variant) not in self.cells:
-            return None
-        cls, signature = self.cells[case, variant]
+    @cached_property
+    def _claims(self) -> Mapping[tuple[Class, str | None], Expectation]:
+        """Return the claim of each result; hundreds of variants share one."""
         driver = f", driver {self.driver}" if self.driver else ""
         where = f"{self.version}; {self.product}{driver}" if self.product else self.version
-        return Expectation(
-            outcome=cls,
-            versions=f"=={self.version}",
-            source=None,
-            basis=Basis.MEASURED,
-            note=f"measured {self.measured} on {self.target} ({where})",
-            engine=self.engine,
-            targets=(self.target,),
-            signature=signature,
-            compute_capability=self.compute_capability or None,
-            product=self.product,
-        )
+        return {
+            (cls, signature): Expectation(
+                outcome=cls,
+                versions=f"=={self.version}",
+                source=None,
+                basis=Basis.MEASURED,
+                note=f"measured {self.measured} on {self.target} ({where})",
+                engine=self.engine,
+                targets=(self.target,),
+                signature=signature,
+                compute_capability=self.compute_capability or None,
+                product=self.product,
+            )
+            for cls, signature in set(self.cells.values())
+        }
+
+    def expectation(self, case: str, variant: str) -> Expectation | None:
+        """Return the measurement of a variant, as an expectation for this target and version alone, or None."""
+        result = self.cells.get((case, variant))
+        return self._claims[result] if result else None
 
 
 def read(path: Path) -> tuple[Measured, ...]:
