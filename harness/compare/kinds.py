@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 from harness.case import Expectation
@@ -68,14 +67,14 @@ class Pair:
     altered: bool = False
     apart: bool = False
 
-    @cached_property
+    @property
     def nodes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the precisions of the wanted nodes on either side; () where one side is only claimed."""
         sides = zip((self.old, self.new), self.claims, strict=True)
         old, new = (() if claim else one.nodes(self.wanted) for one, claim in sides)
         return old, new
 
-    @cached_property
+    @property
     def open(self) -> bool:
         """Tell whether two known sides are not told apart.
 
@@ -93,7 +92,7 @@ class Pair:
         silent = any(claim and not on_precision(claim) for claim in self.claims)
         return one or (silent and {standing(old), standing(new)} == {1, 2})
 
-    @cached_property
+    @property
     def known(self) -> bool:
         """Tell whether both sides are known, each for itself."""
         return self.old.stands is not None and self.new.stands is not None and not self.open
@@ -117,7 +116,7 @@ class Pair:
         )
         return old, new
 
-    @cached_property
+    @property
     def crossed(self) -> list[tuple[str, Precision, Precision]]:
         """Return the nodes wanted in no precision that left or took a narrow type, with before and after."""
         before, after = self.old.other, self.new.other
@@ -128,7 +127,7 @@ class Pair:
         both = [(node, before[node], after[node]) for node in sorted(after) if node in before]
         return [(node, old, new) for node, old, new in both if (old in NARROW) != (new in NARROW)]
 
-    @cached_property
+    @property
     def pace(self) -> Pace | None:
         """Return both timings where they are compared."""
         old, new = self.old.latency, self.new.latency
@@ -306,6 +305,8 @@ def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
     pairs = {
         (old, new): like_with_like(Pair(variant.wanted, first[old], first[new], (claims[old], claims[new])))
         for old, new in itertools.product(range(len(numbers)), repeat=2)
+        # A step from the unknown changes nothing that is known.
+        if first[old].stands is not None
     }
     found = [
         (old, new, kind, pair.detail(kind))
@@ -327,7 +328,7 @@ def _compared(variant: VariantView, cell: Known) -> object:
         cell.stands,
         cell.cls is Class.NOT_APPLICABLE,
         cell.basis,
-        cell.claim,
+        _compared_claim(claim_of(variant, cell)),
         cell.signature,
         cell.nodes(variant.wanted),
         tuple(cell.other.items()),
@@ -336,6 +337,13 @@ def _compared(variant: VariantView, cell: Known) -> object:
         cell.by_gpu[1:],
         cell.demanded,
     )
+
+
+def _compared_claim(claim: Expectation | None) -> object:
+    """Return all of a claim that a step looks at: two measurements may agree, where two reports are two sources."""
+    if claim is None or claim.basis is not Basis.MEASURED:
+        return claim
+    return claim.signature, bool(claim.compute_capability), on_precision(claim)
 
 
 def used_details(rows: Iterable[RowSteps]) -> dict[str, int]:

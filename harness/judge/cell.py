@@ -78,7 +78,8 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     diagnosis = diagnose(outcome, classification)
     gpu = took_part(outcome)
     claims = _claims(cell, gpu, classification.cls)
-    before = failed_before(cell, gpu.compute_capability if gpu else None)
+    capability = gpu.compute_capability if gpu else None
+    before = failed_before(cell, capability) if classification.cls in GOOD else ""
     judgement = judge(classification, claims, diagnosis.id if diagnosis else None, failed_before=before)
     wishes = dict(wish.nodes)
     return Judged(

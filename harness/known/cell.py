@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from statistics import median
 
@@ -37,11 +37,19 @@ _FLOATING = FLOATS | frozenset(WEIGHTS.values())
 _UNINTERESTING = frozenset({Precision.UNKNOWN, Precision.INT32, Precision.INT64, Precision.BOOL})
 
 
-def known_of(judged: Sequence[Judged], pasts: Sequence[CellHistory | None] = ()) -> Known:
-    """Return the `Known` of a cell from all outcomes that speak for it, the worst first; see `worst_first`."""
-    cells = [_known(each, past) for each, past in zip(judged, pasts or [None] * len(judged), strict=True)]
+def known_of(
+    judged: Sequence[Judged], pasts: Sequence[CellHistory | None] = (), by_hand: tuple[str, ...] = ()
+) -> Known:
+    """Return the `Known` of a cell from all outcomes that speak for it, the worst first; see `worst_first`.
+
+    `by_hand` are the lines to paste that do the same.
+    """
+    past_of = zip(judged, pasts or [None] * len(judged), strict=True)
+    cells = [_known(each, past, by_hand) for each, past in past_of]
+    if not any(took_part(each.outcome) for each in judged):
+        return cells[0]
     on = tuple(_on_gpu(each, cell) for each, cell in zip(judged, cells, strict=True))
-    return replace(cells[0], by_gpu=on) if any(each.key for each in on) else cells[0]
+    return replace(cells[0], by_gpu=on)
 
 
 def worst_first(judged: Sequence[Judged]) -> list[Judged]:
@@ -79,14 +87,14 @@ def nearest_first(claims: Iterable[Expectation]) -> list[Expectation]:
     return sorted(claims, key=order)
 
 
-def _known(judged: Judged, past: CellHistory | None) -> Known:
+def _known(judged: Judged, past: CellHistory | None, by_hand: tuple[str, ...]) -> Known:
     cell, outcome = judged.cell, judged.outcome
-    found = Known(
+    found = partial(
+        Known,
         id=cell.id,
         case=cell.case.name,
         variant=cell.variant.name,
         target=cell.target.name,
-        cls=judged.classification.cls,
         verdict=judged.judgement.verdict,
         reason=reason_of(judged),
         demanded=judged.demanded,
@@ -95,25 +103,25 @@ def _known(judged: Judged, past: CellHistory | None) -> Known:
         log=outcome.log_sha256,
         when=outcome.stamps.when,
         stamps=outcome.stamps.run,
+        by_hand=by_hand,
     )
-    if found.cls in UNJUDGED:
+    if judged.classification.cls in UNJUDGED:
         return _claimed(found, judged)
     return _measured(found, judged)
 
 
-def _claimed(found: Known, judged: Judged) -> Known:
+def _claimed(found: Callable[..., Known], judged: Judged) -> Known:
     """Return a cell without a result: as its nearest claim has it, or as not known."""
     every = judged.cell.variant.expectations
     claims = nearest_first(judged.claims)
     numbers = tuple(every.index(claim) for claim in claims)
-    claim = claims[0] if claims else None
-    if claim is None or claim.outcome in UNJUDGED or found.cls is Class.NOT_APPLICABLE:
-        text = "not run" if found.cls is Class.NOT_RUN else PREDICATE[found.cls]
-        return replace(found, claims=numbers, text=text)
-    return replace(
-        found,
+    claim, cls = claims[0] if claims else None, judged.classification.cls
+    if claim is None or claim.outcome in UNJUDGED or cls is Class.NOT_APPLICABLE:
+        text = "not run" if cls is Class.NOT_RUN else PREDICATE[cls]
+        return found(cls=cls, claims=numbers, text=text)
+    return found(
+        cls=drawn(claim) if cls is Class.NOT_RUN else cls,
         claims=numbers,
-        cls=drawn(claim) if found.cls is Class.NOT_RUN else found.cls,
         stands=drawn(claim),
         basis=claim.basis,
         evidence=claim.basis is not Basis.MEASURED,
@@ -122,8 +130,8 @@ def _claimed(found: Known, judged: Judged) -> Known:
     )
 
 
-def _measured(found: Known, judged: Judged) -> Known:
-    outcome, cls, gpu = judged.outcome, found.cls, took_part(judged.outcome)
+def _measured(found: Callable[..., Known], judged: Judged) -> Known:
+    outcome, cls, gpu = judged.outcome, judged.classification.cls, took_part(judged.outcome)
     every, expected = judged.cell.variant.expectations, judged.judgement.expectation
     claims = sorted(judged.claims, key=lambda claim: claim is not expected)
     short = chip(
@@ -133,11 +141,11 @@ def _measured(found: Known, judged: Judged) -> Known:
         outcome.layers,
     )
     ends, stands = PREDICATE[cls], cls
-    if found.verdict is Verdict.FAILS_WHEN_RUN and claims:
+    if judged.judgement.verdict is Verdict.FAILS_WHEN_RUN and claims:
         ends, stands = built_but(claims[0]), drawn(claims[0])
     kernel = _attention_kernel(outcome)
-    return replace(
-        found,
+    return found(
+        cls=cls,
         basis=Basis.MEASURED,
         stands=stands,
         text=f"{ends} ({short})" if short else ends,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from harness.case import Expectation, Link
@@ -287,7 +286,7 @@ class Known:
         found = (self.precision.get(node, Precision.UNKNOWN) for node, _ in wanted)
         return tuple("" if kind is Precision.UNKNOWN else str(kind) for kind in found)
 
-    @cached_property
+    @property
     def beside(self) -> tuple[Known, ...]:
         """Return the cell on each further GPU, of which neither nodes nor samples are at hand."""
         return tuple(self._on_gpus())

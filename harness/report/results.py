@@ -194,17 +194,19 @@ def _blank(cell: Cell, reason: str) -> Outcome:
 def _known(
     cell: Cell, judged: Sequence[Judged], pasts: Sequence[CellHistory | None], found: Recorded, *, stale: bool
 ) -> Known:
+    lines = _by_hand(cell, found.models, judged[0])
     try:
-        known = known_of(judged, pasts)
+        known = known_of(judged, pasts, lines)
     except Exception as error:  # noqa: BLE001  (one odd record must not cost the others their report)
         bare = Outcome.blank(
             cell, "infra_error", f"the harness could not show the record: {described(error)}"
         )
-        known = known_of([judge_cell(cell, replace(bare, log_sha256=judged[0].outcome.log_sha256))])
-    stale = stale and known.cls is not Class.NOT_APPLICABLE
+        broken = judge_cell(cell, replace(bare, log_sha256=judged[0].outcome.log_sha256))
+        known = known_of([broken], by_hand=lines)
+    if not stale:
+        return known
     # An earlier engine version may have been flaky; that says nothing of today's.
-    flaky = () if stale else known.flaky
-    return replace(known, stale=stale, flaky=flaky, by_hand=_by_hand(cell, found.models, judged[0]))
+    return replace(known, stale=known.cls is not Class.NOT_APPLICABLE, flaky=())
 
 
 def _by_hand(cell: Cell, models: Models, judged: Judged) -> tuple[str, ...]:
