@@ -363,7 +363,7 @@ class Graph:
         _, (*state, position), _ = random.Random(f"{name}{tuple(shape)}").getstate()  # noqa: S311  (data, not secrets)
         # The draws of the standard library's generator, in a hundredth of its time.
         generator = np.random.RandomState()
-        generator.set_state(("MT19937", state, position))
+        generator.set_state(("MT19937", np.array(state, np.uint32), position, 0, 0.0))
         drawn = centre + spread * (2.0 * generator.random_sample(count) - 1.0)
         self._weights[name] = drawn.astype(np.float32).reshape(shape)
         return self._weights[name]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.options import EXIT_OK
-from harness.cli.project import Project, built, load_project
+from harness.cli.project import built, load_project
 from harness.errors import HandledError, InfraError
 from harness.plan import Cell, inapplicable_because
 from harness.record.store import Store
@@ -125,9 +125,8 @@ def _cells(names: list[str], options: argparse.Namespace) -> list[Cell]:
     """Return cells by their ids, with their models built; those of other cases are not."""
     project = load_project(options)
     wanted = set(names)
-    cases = {cell.case.name: cell.case for cell in project.cells if cell.id in wanted}
-    few = built(Project(project.matrix, tuple(cases.values()), ()), options)
-    known = {cell.id: cell for cell in few.cells}
+    project = built(project, options, {cell.case.name for cell in project.cells if cell.id in wanted})
+    known = {cell.id: cell for cell in project.cells}
     gone = [name for name in names if name not in known]
     if gone:
         raise HandledError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from harness.case import Case, load_cases
@@ -40,9 +40,11 @@ def load_project(options: argparse.Namespace) -> Project:
     return Project(matrix, cases, all_cells(matrix, cases))
 
 
-def built(project: Project, options: argparse.Namespace) -> Project:
-    """Return a project whose models are built, those that can be, by `with_models`."""
-    cases = with_models(project.cases, options.cases)
+def built(project: Project, options: argparse.Namespace, names: Collection[str] | None = None) -> Project:
+    """Return a project whose models are built, those that can be, by `with_models`; of some cases alone, by name."""
+    chosen = [case for case in project.cases if names is None or case.name in names]
+    made = {case.name: case for case in with_models(chosen, options.cases)}
+    cases = tuple(made.get(case.name, case) for case in project.cases)
     return Project(project.matrix, cases, all_cells(project.matrix, cases))
 
 

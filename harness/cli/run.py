@@ -36,7 +36,7 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
-from harness.report.writer import build_report
+from harness.report.writer import build_report, is_current
 from harness.run.commands import published_lines
 from harness.run.key import answering, keys_of
 from harness.run.local import Executor
@@ -136,7 +136,7 @@ def _run_cells(options: argparse.Namespace) -> int:
     say(f"run {run_id}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
     with Store(reports, run=run_id) as store:
         # Before any container is started: the models of a case module that hangs take their time here.
-        project = built(project, options)
+        project = built(project, options, {cell.case.name for cell in cells})
         known = {cell.id: cell for cell in project.cells}
         cells = tuple(known[cell.id] for cell in cells)
         reused = _reused(cells, options, store)
@@ -154,7 +154,8 @@ def _run_cells(options: argparse.Namespace) -> int:
             code = _answer(results, required, len(reused), options)
         finally:
             # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
-            _report(project, store)
+            if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
+                _report(project, store, options)
     print(f"report: {options.reports / 'index.html'}")
     return code
 
@@ -169,15 +170,16 @@ def _reused(cells: tuple[Cell, ...], options: argparse.Namespace, store: Store) 
     return answering(today, outcomes, keys_of(cells, today, options.via))
 
 
-def _report(project: Project, store: Store) -> None:
+def _report(project: Project, store: Store, options: argparse.Namespace) -> None:
     """Write the report on all that the store holds, beside its records."""
+    project = built(project, options)
     build_report(project.matrix, project.cases, store, store.path, published_lines(project.matrix))
 
 
 def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
     """Write the report of a run that did not come to its end; whoever catches the exception reports it."""
     try:
-        _report(project, store)
+        _report(project, store, options)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
         again = shlex.join(["trt-compat", "report", *places(options)])
         print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)

@@ -7,7 +7,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ MODELS = "models"
 LAYERS = "layers"
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
+#: The files of a report that `report_texts` makes.
+FILES = ("results.json", SCHEMA_FILE, "results.csv", "summary.md", "index.html")
 _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=fields_of)
 
 
@@ -54,6 +56,21 @@ def build_report(
     write_report(results, folder, model_files(found.models))
     write_layers(folder / LAYERS, layer_files(found))
     return results
+
+
+def is_current(folder: Path, sources: Iterable[Path]) -> bool:
+    """Tell whether the report in a folder is newer than its records, other sources and this package, as make would."""
+    package = Path(__file__).parents[1]
+    try:
+        written = min((folder / name).stat().st_mtime_ns for name in FILES)
+        return not any(
+            path.stat().st_mtime_ns >= written
+            for source in (*sources, folder / "records", folder / "suites", package)
+            for path in (source, *source.rglob("*"))
+            if path.exists() and "__pycache__" not in path.parts
+        )
+    except OSError:
+        return False
 
 
 def write_layers(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -127,13 +144,8 @@ def model_files(models: Models) -> dict[str, bytes]:
 def report_texts(results: Results, suites: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the text of every file of the report by its name; `suites` are titles of pages by their place."""
     text = results_json(results)
-    return {
-        "results.json": text,
-        SCHEMA_FILE: schema_text(),
-        "results.csv": table(results),
-        "summary.md": summary(results),
-        "index.html": render(json.loads(text), text, suites or {}),
-    }
+    page = render(json.loads(text), text, suites or {})
+    return dict(zip(FILES, (text, schema_text(), table(results), summary(results), page), strict=True))
 
 
 def suites_beside(reports: Path) -> dict[str, str]:

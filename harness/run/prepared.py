@@ -165,11 +165,17 @@ class Refused(Exception):
 def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS) -> tuple[Case, ...]:
     """Return the cases of a folder with every model built, and the names in each variant looked up in its graph.
 
-    A variant whose model cannot be built, or that names a missing node, is `Unbuildable`. Case modules are user
-    code: a `build` that raises, hangs, crashes or takes all memory does so in a child.
+    A variant whose model cannot be built, or that names a missing node, is `Unbuildable`; one that has come through
+    here stays as it is. Case modules are user code: a `build` that raises, hangs, crashes or takes all memory does so
+    in a child.
     """
     known = tuple(cases)
-    todo = [(case.name, variant.name) for case in known for variant in case]
+    todo = [
+        (case.name, variant.name)
+        for case in known
+        for variant in case
+        if not isinstance(variant.build, (Built, Unbuildable))
+    ]
     made: dict[_Key, Built | Unbuildable] = {}
     while rest := [key for key in todo if key not in made]:
         try:
@@ -184,7 +190,9 @@ def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS
     return tuple(
         replace(
             case,
-            variants=tuple(replace(variant, build=made[case.name, variant.name]) for variant in case),
+            variants=tuple(
+                replace(variant, build=made.get((case.name, variant.name), variant.build)) for variant in case
+            ),
         )
         for case in known
     )

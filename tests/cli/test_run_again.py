@@ -18,6 +18,7 @@ from harness.record.outcome import Outcome
 from harness.record.speaking import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
+from harness.report.writer import FILES
 from tests.cli.test_run import Scripted
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("toy")]
@@ -113,9 +114,13 @@ def test_the_report_is_written_though_nothing_is_run(engine: Engine, toy: Path) 
     """A claim changed, a file is gone, the matrix says something else: none of it runs a cell."""
     page, results = toy / "reports" / "index.html", toy / "reports" / "results.json"
     ran(engine)
-    page.unlink()
+    for name in FILES:
+        (toy / "reports" / name).unlink()
+        assert ran(engine) == []
+        assert (toy / "reports" / name).is_file()
+    written = page.stat().st_mtime_ns
     assert ran(engine) == []
-    assert page.is_file()
+    assert page.stat().st_mtime_ns == written, "where all is as it was, the report is left as it is"
     text = (toy / "matrix.yaml").read_text()
     (toy / "matrix.yaml").write_text(text.replace("  ort131:\n", "  ort131:\n    label: Another label\n"))
     assert ran(engine) == []
