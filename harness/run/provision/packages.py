@@ -318,9 +318,7 @@ def pins_in(python: str, target: Target) -> tuple[str, ...]:
         version = installed.get(name, "")
         if not version:
             raise Unavailable(f"needs {name}, which {python} ({PYTHON_VARIABLE}) does not hold")
-        if name.startswith(target.module.replace("_", "-")) and not requirement.specifier.contains(
-            version, prereleases=True
-        ):
+        if name.startswith(target.module.replace("_", "-")) and not target.runs_version(version):
             raise Unavailable(f"needs {requirement}; {python} ({PYTHON_VARIABLE}) holds {name} {version}")
         pins.append(f"{name}=={version}")
     return tuple(sorted(pins))

@@ -50,6 +50,14 @@ def test_the_targets_packages_are_recorded_as_found(python: str) -> None:
     )
 
 
+def test_a_release_of_three_numbers_is_there_in_whichever_build_it_is(python: str) -> None:
+    declared = chosen(version="1.31", packages=("onnxruntime-gpu==1.31",))
+    with pytest.raises(Unavailable):
+        packages.pins_in(python, declared)
+    built = chosen(version="1.31.1.4", packages=("onnxruntime-gpu==1.31.1.4",))
+    assert packages.pins_in(python, built) == ("onnxruntime-gpu==1.31.1",)
+
+
 def test_the_engine_in_another_version_is_not_this_target(python: str) -> None:
     other = chosen(version="1.17.3", packages=("onnxruntime-gpu==1.17.3", "numpy==2.4.6"))
     with pytest.raises(
