@@ -119,7 +119,11 @@ def add_trust(command: argparse.ArgumentParser) -> None:
 def add_selection(command: argparse.ArgumentParser) -> None:
     """Add `-k` and `--target`."""
     command.add_argument(
-        "-k", dest="expression", default="", metavar="EXPRESSION", help="as pytest's -k: 'mish and not trt86'"
+        "-k",
+        dest="expression",
+        default="",
+        metavar="EXPRESSION",
+        help="as pytest's -k: 'mish and not trt86'; a name takes every longer one along, trt101 trt1011 too",
     )
     add_targets(command, "only this target (repeatable)")
 

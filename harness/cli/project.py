@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,7 @@ from harness.case import Case, load_cases
 from harness.cli.options import places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, all_cells, select
+from harness.plan import Cell, all_cells, select, taken_along
 from harness.run.prepared import with_models
 
 
@@ -49,13 +50,18 @@ def built(project: Project, options: argparse.Namespace, names: Collection[str] 
 
 
 def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
-    """Return the cells that the options select; raises HandledError where that is none."""
+    """Return the cells that the options select, of which more than one may expect are named on stderr.
+
+    Raises HandledError where that is none.
+    """
     cells: Iterable[Cell] = select(project.cells, options.expression) if options.expression else project.cells
     names = {target.name for target in project.matrix.only(options.targets)}
     chosen = tuple(cell for cell in cells if cell.target.name in names)
     if not chosen:
         on = f" on {', '.join(sorted(names))}" if options.targets else ""
         raise HandledError(f"-k {options.expression!r} matches no cell{on}; `trt-compat list` shows them all")
+    if note := taken_along(chosen, options.expression):
+        print(note, file=sys.stderr)
     return chosen
 
 

@@ -1,7 +1,7 @@
 """Cells, the selection of some of them, and those that mean nothing on their target."""
 
 from harness.plan.cells import Cell, all_cells, claims_about, failed_before, inapplicable_because, series
-from harness.plan.select import find, select
+from harness.plan.select import find, select, taken_along
 
 __all__ = [
     "Cell",
@@ -12,4 +12,5 @@ __all__ = [
     "inapplicable_because",
     "select",
     "series",
+    "taken_along",
 ]

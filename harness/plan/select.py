@@ -39,7 +39,7 @@ def select(cells: Iterable[Cell], expression: str) -> tuple[Cell, ...]:
     names: list[str] = []
     words: list[str] = []
     for word in _WORD.findall(expression):
-        if _NAME.fullmatch(word) and word not in ("and", "or", "not"):
+        if _is_name(word):
             # Ids hold no capitals: the names of cases, variants and targets must not.
             names.append(word.lower())
             words.append(f"name{len(names) - 1}")
@@ -52,6 +52,20 @@ def select(cells: Iterable[Cell], expression: str) -> tuple[Cell, ...]:
         raise HandledError(
             f"expression {expression!r} cannot be read; write it like 'mish and not trt86'"
         ) from None
+
+
+def taken_along(cells: Iterable[Cell], expression: str) -> str:
+    """Return the sentence that a name of an expression is a target's and took others along; "" where none did."""
+    targets = dict.fromkeys(cell.target.name for cell in cells)
+    for word in filter(_is_name, _WORD.findall(expression)):
+        along = [name for name in targets if word.lower() in name and word.lower() != name]
+        if word.lower() in targets and along:
+            return f"-k {word} takes {', '.join(along)} along; --target {word.lower()} is that one alone"
+    return ""
+
+
+def _is_name(word: str) -> bool:
+    return bool(_NAME.fullmatch(word)) and word not in ("and", "or", "not")
 
 
 def _holds(node: ast.expr, cell_id: str, names: Sequence[str]) -> bool:

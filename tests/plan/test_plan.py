@@ -28,7 +28,16 @@ from harness.case import (
 )
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, all_cells, claims_about, failed_before, find, inapplicable_because, select
+from harness.plan import (
+    Cell,
+    all_cells,
+    claims_about,
+    failed_before,
+    find,
+    inapplicable_because,
+    select,
+    taken_along,
+)
 from harness.plan.cells import reproduced_on
 from harness.words import to_do
 
@@ -136,6 +145,22 @@ def test_two_cells_of_one_id_are_refused(tmp_path: Path) -> None:
 )
 def test_select_picks_by_expression(cells: tuple[Cell, ...], expression: str, ids: list[str]) -> None:
     assert [cell.id for cell in select(cells, expression)] == ids
+
+
+@pytest.mark.parametrize(
+    ("expression", "note"),
+    [
+        ("mish and RTX17", "-k RTX17 takes rtx17-sm75 along; --target rtx17 is that one alone"),
+        ("rtx17 and not sm75", ""),
+        ("rtx17-sm75", ""),
+        ("rtx", ""),
+        ("", ""),
+    ],
+)
+def test_a_target_whose_name_takes_others_along_is_noted(
+    cells: tuple[Cell, ...], expression: str, note: str
+) -> None:
+    assert taken_along(select(cells, expression), expression) == note
 
 
 def test_an_empty_expression_picks_everything(cells: tuple[Cell, ...]) -> None:
