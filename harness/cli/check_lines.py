@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.models.check import (
+    Trouble,
     changes,
     coverage,
     lost_by_time,
@@ -13,6 +14,7 @@ from harness.models.check import (
     ran,
     sizes_doubted,
     step_troubles,
+    troubles,
     untold,
     worse,
 )
@@ -218,7 +220,8 @@ def static_lines(
 ) -> Iterator[str]:
     """Yield a line for each group of targets with one answer, and its findings, for cells that did not run here.
 
-    Of an engine that was built and not run only claims about running are printed.
+    Of an engine that was built and not run only claims about running are printed. Where the tables clear a model it is
+    told which builder of another product refuses it here, and what is reported of the version on another platform.
     """
     groups: dict[tuple[str, State, tuple[str, ...]], list[str]] = {}
     labels = {model.variant.name: model.label for model in models}
@@ -230,15 +233,31 @@ def static_lines(
         silent = found.state is State.UNKNOWN and not each.cell.target.traits.tabled
         if each.outcome.ran or silent or (ran(each) and not findings):
             continue
-        lines = (*_kinds(findings), *filter(None, ["" if ran(each) else found.remark]))
+        lines = (
+            *_kinds(findings),
+            *_kinds(found.elsewhere),
+            *filter(None, ["" if ran(each) else found.remark]),
+        )
         groups.setdefault((labels[key[0]], wanted, lines), []).append(key[1])
     if groups:
         yield _NOT_RUN
     for (label, state, lines), targets in groups.items():
         many = f"{label}: " if len(models) > 1 else ""
-        clear = ", which is no promise that it builds" if state is State.CLEAR else ""
+        clear = (
+            f", which is no promise that it builds{_refused(label, judged)}" if state is State.CLEAR else ""
+        )
         yield f"  {many}{state:<10} {', '.join(targets)}{clear}"
         yield from (f"    {line}" for line in lines)
+
+
+def _refused(model: str, judged: Sequence[Judged]) -> str:
+    """Return which builders refused a model here; "" for none."""
+    names = [
+        each.cell.target.name
+        for each in judged
+        if each.cell.variant.title == model and Trouble.BUILD in troubles(each)
+    ]
+    return f"; refused here by {', '.join(names)}" if names else ""
 
 
 def _kinds(findings: Sequence[Finding]) -> Iterator[str]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
 
-from harness.case import Case, Expectation, Recipe, load_cases
+from harness.case import Case, Expectation, load_cases
 from harness.case.model import effective_name
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, describe_recipe
-from harness.matrix import Matrix, Target
+from harness.matrix import Matrix, Platform, Target
 from harness.matrix.operators import Importer, OperatorTable, operator_tables, restrictions, tables_around
 from harness.models.check import ran
 from harness.models.matches import Known, Match
@@ -45,6 +45,8 @@ _FUNCTION = "local function"
 _SECONDS = 20.0
 #: What an engine that was only built does not show.
 _WHEN_RUN = frozenset({Class.LOAD_FAILED, Class.RUN_FAILED, Class.CRASHED, Class.INACCURATE, Class.TIMED_OUT})
+#: Platforms of which one's reports are told on the other: one version of TensorRT is built apart for each.
+_PLATFORMS: Mapping[Platform, str] = {"linux/amd64": "x86-64", "jetson": "Jetson"}
 _FINE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
 
 
@@ -74,16 +76,22 @@ class Finding:
     first: str | None = None
 
 
+#: What tables say of a model, the gravest finding or that it is clear, with the releases of these tables.
+TabledAnswer = tuple[Finding, tuple[str, ...]]
+
+
 @dataclass(frozen=True)
 class Static:
     """The static answer for a model on a target; `findings` are all that lead to it, the gravest first.
 
-    `remark` says that the model's opset is above what a table names, which blocks nothing by itself.
+    `remark` says that the model's opset is above what a table names, which blocks nothing by itself. `elsewhere` is
+    reported of the same version on another platform, and leads to nothing here.
     """
 
     state: State
     findings: tuple[Finding, ...] = ()
     remark: str = ""
+    elsewhere: tuple[Finding, ...] = ()
 
     def to_json(self) -> dict[str, str | None]:
         """Return the answer by its first finding, as `check --json` has it."""
@@ -124,6 +132,17 @@ class StaticModel:
         pairs = zip(self._answers[before.release], self._answers[(after or before).release], strict=True)
         found = (_between(*pair, before, after) for pair in pairs)
         return tuple(dict.fromkeys(each for each in found if each))
+
+    def by_tables(self) -> tuple[TabledAnswer, ...]:
+        """Return what each table says of the model, tables that say the same together, the oldest first."""
+        found: dict[Finding, list[str]] = {}
+        for release, answers in self._answers.items():
+            findings = (
+                [Finding(State.UNKNOWN, "", "", self._unread)] if self._unread else filter(None, answers)
+            )
+            gravest = next(iter(_ranked(findings)), Finding(State.CLEAR, "", "", ""))
+            found.setdefault(gravest, []).append(release)
+        return tuple((finding, tuple(releases)) for finding, releases in found.items())
 
     def remark(self, target: Target) -> str:
         """Return the sentence that the opset is above the highest that the target's table names; "" where it is not."""
@@ -234,39 +253,59 @@ def static_answers(
     found = {}
     tabled = any(each.cell.target.traits.tabled for each in judged)
     for model in models:
-        held = _read(model) if tabled else StaticModel(None)
-        graph = onnx.load_model_from_string(model.variant.model_bytes())
+        data, plugins = model.variant.model_bytes(), bool(model.variant.recipe.libraries)
+        (held,) = read_models([data], plugins=plugins) if tabled else (StaticModel(None),)
+        graph = onnx.load_model_from_string(data)
         matches = patterns.matches(graph) if patterns else ()
         for each in judged:
             if each.cell.variant.name == model.variant.name:
                 claimed = () if each.outcome.ran else matches
                 target = each.cell.target
-                findings = (*held.on(target), *(one for match in claimed for one in _reported(match, each)))
-                ranked = tuple(sorted(findings, key=lambda finding: list(State).index(finding.state)))
+                claims = (one for match in claimed for one in _reported(match, each, target))
+                ranked = _ranked((*held.on(target), *claims))
                 state = ranked[0].state if ranked else State.CLEAR
-                found[model.variant.name, target.name] = Static(state, ranked, held.remark(target))
+                remark, elsewhere = held.remark(target), tuple(_elsewhere(claimed, each))
+                found[model.variant.name, target.name] = Static(state, ranked, remark, elsewhere)
     return found
 
 
-def _read(model: OwnModel) -> StaticModel:
-    """Return a model held against the tables in a bounded child: functions in functions may grow without end."""
-    data = model.variant.model_bytes()
-    memory = memory_for(len(data))
-    try:
-        held: StaticModel
-        (held,) = stream(_held, data, model.variant.recipe, seconds=_SECONDS, memory_mib=memory)
-    except ChildFailed as error:
-        return StaticModel(None, unread=f"the process that read the graph {error}")
-    return held
+def _ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: list(State).index(finding.state)))
 
 
-def _held(data: bytes, recipe: Recipe) -> Iterator[StaticModel]:
-    yield StaticModel(onnx.load_model_from_string(data), plugins=bool(recipe.libraries))
+def read_models(models: Sequence[bytes], *, plugins: bool = False) -> Iterator[StaticModel]:
+    """Yield models held against the tables, read in bounded children: functions in functions may grow without end."""
+    left = list(models)
+    while left:
+        try:
+            memory = memory_for(max(map(len, left)))
+            for each in stream(_held, left, plugins, seconds=_SECONDS, memory_mib=memory):
+                yield each
+                del left[0]
+        except ChildFailed as error:
+            if left:
+                yield StaticModel(None, unread=f"the process that read the graph {error}")
+                del left[0]
 
 
-def _reported(match: Match, each: Judged) -> Iterator[Finding]:
+def _held(models: Sequence[bytes], plugins: bool) -> Iterator[StaticModel]:  # noqa: FBT001
+    yield from (StaticModel(onnx.load_model_from_string(data), plugins=plugins) for data in models)
+
+
+def _elsewhere(matches: Sequence[Match], each: Judged) -> Iterator[Finding]:
+    """Yield failures of the same version on other platforms, of patterns of which nobody says anything on this one."""
+    target = each.cell.target
+    others = {name: platform for platform, name in _PLATFORMS.items() if platform != target.platform}
+    for match in () if ran(each) else matches:
+        if not claims_about(Cell("", match.case, match.variant, target)):
+            for name, platform in others.items():
+                for one in _reported(match, each, replace(target, platform=platform)):
+                    yield replace(one, restriction=f"on {name} {one.restriction}")
+
+
+def _reported(match: Match, each: Judged, target: Target) -> Iterator[Finding]:
     """Yield the failure that is claimed, or was measured, of a pattern on a target, for each place of it."""
-    claim = _surest(match, each)
+    claim = _surest(match, each, target)
     if claim is None:
         return
     link = claim.source.url if claim.source and claim.basis is not Basis.MEASURED else ""
@@ -277,12 +316,12 @@ def _reported(match: Match, each: Judged) -> Iterator[Finding]:
         yield Finding(State.REPORTED, place[0], "", f"{said}: {name}")
 
 
-def _surest(match: Match, each: Judged) -> Expectation | None:
+def _surest(match: Match, each: Judged, target: Target) -> Expectation | None:
     """Return the claim to tell about a target, None where there is none."""
     if ran(each) and each.classification.cls not in GOOD:
         return None
     bad = _WHEN_RUN if ran(each) else frozenset(Class) - _FINE
-    cell = Cell("", match.case, match.variant, each.cell.target)
+    cell = Cell("", match.case, match.variant, target)
     claims = sorted(claims_about(cell), key=lambda claim: claim.basis is not Basis.MEASURED)
     # A measured good ending speaks against a reported failure, but shows nothing of a run.
     surest = [claim for claim in claims if claim.outcome in bad] if ran(each) else claims[:1]

@@ -15,7 +15,9 @@ from markupsafe import Markup
 
 from harness.known.cell import general_advice
 from harness.known.model import Advice, Known, VariantView
-from harness.report.labels import MARKS, day
+from harness.matrix.operators import operator_tables
+from harness.models.static import State
+from harness.report.labels import MARKS, Mark, day
 from harness.report.model import Results
 from harness.report.page import environment, policy
 from harness.suites.running import RECIPE, About
@@ -37,6 +39,17 @@ NOTE = (
     "none, and then its numbers are not known. ONNX Runtime builds, runs and is held to the expected outputs, by the "
     "matrix's tolerances for the type that it ran in."
 )
+#: What an operator table of NVIDIA's says, as it is marked.
+TABLED = {
+    State.BLOCKED: Mark(
+        "✕", "square k-parse_failed", "Blocked", "no importer, not this type, or a broken restriction"
+    ),
+    State.RESTRICTED: Mark(
+        "!", "tab k-precision_lost", "Restricted", "the graph does not decide a restriction"
+    ),
+    State.UNKNOWN: Mark("?", "tab k-infra_error", "Unknown", "needs a plugin, or the graph was not read"),
+    State.CLEAR: Mark("○", "none", "Clear", "nothing against it, which is no promise"),
+}
 
 
 @dataclass(frozen=True)
@@ -51,19 +64,41 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Against:
+    """What operator tables have against models of a row, alike; `node` is named where it is one model's."""
+
+    state: State
+    words: str
+    node: str
+    releases: tuple[str, ...]
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Row:
-    """An operator at an opset: how many models end in which class on each target, and the ways to fail."""
+    """An operator at an opset: how many models end in which class on each target, and the ways to fail.
+
+    `tables` are how many models each of NVIDIA's tables has in which state, by its release, `against` what it has.
+    """
 
     operator: str
     opset: str
     models: int
     cells: dict[str, dict[Class, int]]
     ways: tuple[Way, ...]
+    tables: dict[str, dict[State, int]]
+    against: tuple[Against, ...]
 
     @property
-    def classes(self) -> list[str]:
-        """Return the classes in which a model ends on some target."""
-        return sorted({str(cls) for cell in self.cells.values() for cls in cell})
+    def states(self) -> list[str]:
+        """Return the classes in which a model ends on some target, and the states that some table has one in."""
+        ended = {str(cls) for cell in self.cells.values() for cls in cell}
+        return sorted(ended | {str(state) for table in self.tables.values() for state in table})
+
+    @property
+    def blocked(self) -> int:
+        """Return how many models some table blocks."""
+        return len({model for each in self.against if each.state is State.BLOCKED for model in each.models})
 
     @property
     def failing(self) -> int:
@@ -116,6 +151,7 @@ def render_suite(about: About, results: Results) -> str:
             targets=results.targets,
             counts=counts,
             rows=rows,
+            tables=[table for table in operator_tables() if any(table.release in row.tables for row in rows)],
             moved=turned(results),
             classes=[cls for cls in Class if any(each[cls] for each in counts.values())],
             causes=[advice for each in signatures if (advice := general_advice(each))],
@@ -143,12 +179,12 @@ def _rows(about: About, results: Results) -> list[Row]:
         return about.models[row[0].name]
 
     return [
-        _row(operator, opset, list(rows))
+        _row(about, operator, opset, list(rows))
         for (operator, opset), rows in itertools.groupby(results.rows(), place)
     ]
 
 
-def _row(operator: str, opset: str, rows: Sequence[tuple[VariantView, Sequence[Known]]]) -> Row:
+def _row(about: About, operator: str, opset: str, rows: Sequence[tuple[VariantView, Sequence[Known]]]) -> Row:
     cells: dict[str, Counter[Class]] = {}
     on: dict[tuple[Class, str | None, str, str], list[str]] = {}
     for variant, every in rows:
@@ -166,7 +202,30 @@ def _row(operator: str, opset: str, rows: Sequence[tuple[VariantView, Sequence[K
     ways = [Way(*key, tuple(models)) for key, models in alike.items()]
     ways.sort(key=lambda way: (-len(way.models) * len(way.targets), way.models, way.targets))
     shown = {target: {cls: every[cls] for cls in Class if every[cls]} for target, every in cells.items()}
-    return Row(operator, opset, len(rows), shown, tuple(ways))
+    return Row(
+        operator, opset, len(rows), shown, tuple(ways), *_tabled(about, [each.name for each, _ in rows])
+    )
+
+
+def _tabled(about: About, models: Sequence[str]) -> tuple[dict[str, dict[State, int]], tuple[Against, ...]]:
+    """Return how many of a row's models each table has in which state, and what it has against them."""
+    counts: dict[str, Counter[State]] = {}
+    alike: dict[tuple[State, str, tuple[str, ...]], dict[str, str]] = {}
+    for model in models:
+        for finding, releases in about.tables.get(model, ()):
+            for release in releases:
+                counts.setdefault(release, Counter())[finding.state] += 1
+            words = ": ".join(filter(None, (finding.operator, finding.restriction)))
+            if finding.state is not State.CLEAR:
+                alike.setdefault((finding.state, words, releases), {})[model] = finding.node
+    against = [
+        Against(state, words, next(iter(nodes.values())) if len(nodes) == 1 else "", releases, tuple(nodes))
+        for (state, words, releases), nodes in alike.items()
+    ]
+    against.sort(key=lambda each: (list(State).index(each.state), -len(each.models), each.models))
+    return {
+        release: {state: on[state] for state in TABLED if on[state]} for release, on in counts.items()
+    }, tuple(against)
 
 
 def _reason(cell: Known) -> str:
@@ -179,6 +238,6 @@ def _reason(cell: Known) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     made = environment(_HERE)
-    made.globals.update(MARKS=MARKS, title_of=title_of)
+    made.globals.update(MARKS=MARKS, TABLED=TABLED, title_of=title_of)
     made.filters.update(day=day, capital=capital)
     return made

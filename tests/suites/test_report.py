@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -130,6 +131,27 @@ def test_the_page_is_read_without_its_script(tmp_path: Path) -> None:
     assert "2 of 2 fail somewhere: The ONNX parser of this version does not take Add" in row
     assert "src=" not in page
     assert "url(" not in page
+
+
+def test_what_nvidia_s_tables_say_stands_beside_what_was_measured(tmp_path: Path) -> None:
+    """A column for each table that some model was held against, marked as reported; the detail is under the row."""
+    record(tmp_path, FIRST)
+    page = built(tmp_path).page.read_text()
+    assert re.findall(r">(TRT [0-9.]+)</a></th>", page) == ["TRT 8.6", "TRT 10.15"]
+    said = {}
+    for name in ("Abs-13", "BitShift-11", "Mod-13", "Add-14"):
+        row = page.partition(f'<tbody id="op-{name}"')[2].partition("</tbody>")[0]
+        cells = re.findall(r'<td class="on said">(.*?)</td>', row, re.DOTALL)
+        said[name] = [re.findall(r'b-reported" title="(\w+)', cell) for cell in cells]
+        assert ("blocked by a table" in row) == (name in {"BitShift-11", "Mod-13"})
+    assert said == {
+        "Abs-13": [["Clear"], ["Clear"]],
+        "BitShift-11": [["Blocked"], ["Blocked"]],
+        "Mod-13": [["Clear"], ["Restricted"]],
+        "Add-14": [[], []],
+    }
+    assert "<b>TRT 8.6 10.15</b>: BitShift: no importer <code>node_of_bitshift</code>" in page
+    assert "Mod: fmod must be &lt;0&gt;" in page
 
 
 def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
