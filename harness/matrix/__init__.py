@@ -3,10 +3,8 @@
 from harness.matrix.load import load_matrix
 from harness.matrix.model import (
     Build,
-    Defaults,
     Matrix,
     Needs,
-    Platform,
     Slurm,
     Source,
     Target,
@@ -15,10 +13,8 @@ from harness.matrix.model import (
 
 __all__ = [
     "Build",
-    "Defaults",
     "Matrix",
     "Needs",
-    "Platform",
     "Slurm",
     "Source",
     "Target",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from harness.document import Document, Form, Place, Problem, checked
 from harness.engines import ENGINES, those_that
 from harness.matrix.model import (
     Build,
-    Defaults,
     Matrix,
     Needs,
     Platform,
@@ -29,7 +27,15 @@ from harness.text import did_you_mean
 from harness.words import Engine
 
 FORM = Form(Path(__file__).with_name("matrix.schema.json"))
-DEFAULTS = Defaults(timeout_s=600.0, memory_mib=8192, python="3.11", base="python:3.11-slim")
+#: The fields of a target that neither it nor `defaults` sets.
+_USUAL: dict[str, Any] = {
+    "timeout_s": 600.0,
+    "memory_mib": 8192,
+    "python": "3.11",
+    "base": "python:3.11-slim",
+    "untrusted": False,
+    "slurm": {},
+}
 
 
 def load_matrix(path: Path) -> Matrix:
@@ -39,15 +45,12 @@ def load_matrix(path: Path) -> Matrix:
     the number of further faults.
     """
     document = checked(path, FORM, _inheritance_problems, _field_problems)
-    defaults = _defaults(document.data.get("defaults", {}))
+    usual = {**_USUAL, **document.data.get("defaults", {})}
     targets = tuple(
-        replace(
-            _target(name, fields, defaults, document.key_line(("targets", name))),
-            slurm=_slurm({**document.data.get("defaults", {}).get("slurm", {}), **fields.get("slurm", {})}),
-        )
+        _target(name, fields, usual, document.key_line(("targets", name)))
         for name, fields in _merged(document.data["targets"]).items()
     )
-    return Matrix(targets=targets, defaults=defaults, path=path)
+    return Matrix(targets, path)
 
 
 def _inheritance_problems(document: Document) -> Iterator[Problem]:
@@ -174,17 +177,8 @@ def _bad_pins(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"packages.{index}", f"pins {pin}, but version is {fields['version']!r}; make them agree"
 
 
-def _defaults(fields: dict[str, Any]) -> Defaults:
-    return Defaults(
-        timeout_s=float(fields.get("timeout_s", DEFAULTS.timeout_s)),
-        memory_mib=fields.get("memory_mib", DEFAULTS.memory_mib),
-        python=fields.get("python", DEFAULTS.python),
-        base=fields.get("base", DEFAULTS.base),
-        untrusted=fields.get("untrusted", DEFAULTS.untrusted),
-    )
-
-
-def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) -> Target:
+def _target(name: str, own: dict[str, Any], usual: dict[str, Any], line: int) -> Target:
+    fields = {**usual, **own}
     engine = Engine(fields["engine"])
     platform: Platform = fields.get("platform", "linux/amd64")
     return Target(
@@ -195,15 +189,15 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         version=fields["version"],
         platform=platform,
         image=fields.get("image"),
-        build=_build(fields, defaults),
+        build=_build(fields),
         digest=fields.get("digest"),
-        python=fields.get("python", defaults.python),
+        python=fields["python"],
         packages=tuple(fields.get("packages", ())),
         needs=_needs(engine, platform, fields),
         compute_capability=fields.get("compute_capability"),
         provider=_provider(engine, fields),
-        timeout_s=float(fields.get("timeout_s", defaults.timeout_s)),
-        memory_mib=fields.get("memory_mib", defaults.memory_mib),
+        timeout_s=float(fields["timeout_s"]),
+        memory_mib=fields["memory_mib"],
         sources=tuple(Source(source["url"], source.get("says", "")) for source in fields.get("sources", ())),
         notes=" ".join(fields.get("notes", "").split()),
         line=line,
@@ -212,7 +206,8 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         jetpack=fields.get("jetpack", ""),
         released=fields.get("released", ""),
         host=fields.get("host", ""),
-        untrusted=fields.get("untrusted", defaults.untrusted),
+        untrusted=fields["untrusted"],
+        slurm=_slurm({**usual["slurm"], **fields["slurm"]}),
     )
 
 
@@ -221,12 +216,12 @@ def _slurm(fields: dict[str, Any]) -> Slurm:
     return Slurm(options, fields.get("python", ""), fields.get("cells", 0))
 
 
-def _build(fields: dict[str, Any], defaults: Defaults) -> Build | None:
+def _build(fields: dict[str, Any]) -> Build | None:
     if "image" in fields:
         return None
     build = fields.get("build", {"kind": "packages"})
     args = tuple(sorted(build.get("args", {}).items()))
-    return Build(kind=build["kind"], base=build.get("base", defaults.base), args=args)
+    return Build(kind=build["kind"], base=build.get("base", fields["base"]), args=args)
 
 
 def _provider(engine: Engine, fields: dict[str, Any]) -> Provider:

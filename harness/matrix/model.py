@@ -84,17 +84,6 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Defaults:
-    """The fields of a target that does not set them."""
-
-    timeout_s: float
-    memory_mib: int
-    python: str
-    base: str
-    untrusted: bool = False
-
-
-@dataclass(frozen=True)
 class Slurm:
     """Where a Slurm cluster runs a target.
 
@@ -195,7 +184,6 @@ class Matrix:
     """All targets, in the order in which matrix.yaml lists them and the report shows them."""
 
     targets: tuple[Target, ...]
-    defaults: Defaults
     path: Path
 
     def __iter__(self) -> Iterator[Target]:

@@ -96,9 +96,7 @@ def cells(matrix: Matrix) -> tuple[Cell, ...]:
 
 def cell_of(matrix: Matrix, target: str, *variants: Variant) -> Cell:
     """Return the cell of the first of these variants on a target."""
-    return all_cells(
-        Matrix((matrix.target(target),), matrix.defaults, matrix.path), [case("a_case", *variants)]
-    )[0]
+    return all_cells(Matrix((matrix.target(target),), matrix.path), [case("a_case", *variants)])[0]
 
 
 def test_cells_come_by_case_then_variant_then_target(cells: tuple[Cell, ...]) -> None:

@@ -28,7 +28,7 @@ from harness.case import (
     model_sha256,
 )
 from harness.history.runs import RunRecord
-from harness.matrix import Defaults, Matrix, Needs, Target
+from harness.matrix import Matrix, Needs, Target
 from harness.plan import all_cells, find
 from harness.record.outcome import (
     Accuracy,
@@ -103,7 +103,7 @@ def matrix() -> Matrix:
         target("rtx17", "1.7.1.116"),
         target("ort131", "1.31.1", engine=Engine.ONNXRUNTIME, group="ONNX Runtime"),
     )
-    return Matrix(targets, Defaults(600, 8192, "3.11", "python:3.11-slim"), Path("matrix.yaml"))
+    return Matrix(targets, Path("matrix.yaml"))
 
 
 def model(scale: float = 1.0) -> onnx.ModelProto:
