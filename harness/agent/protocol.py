@@ -166,7 +166,8 @@ GREETINGS: Dict[str, Kind] = {
     "hello": Kind({"facts": _facts}, 1),
     "hello_failed": Kind({"error": _text}, 1),
 }
-#: What a host hears of a job: what its child said, and what the agent alone says, `end` last.
+#: What a host hears of a job, and harness/run/observation.py takes in: what its child said, and what the agent alone
+#: says, `end` last.
 OF_A_JOB: Dict[str, Kind] = {
     **{kind: FROM_CHILD[kind] for kind in FROM_CHILD if kind != "done"},
     "end": Kind(
@@ -180,8 +181,6 @@ OF_A_JOB: Dict[str, Kind] = {
     ),
     "native": Kind({"text": _text}, 1 << 20),
 }
-#: harness/run/observation.py takes in each of them.
-EVENTS = frozenset(OF_A_JOB)
 
 #: How the end of a job begins whose child said what is not in the table; a signature in diagnosis.yaml knows it.
 BROKEN = "broke the protocol: "

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.agent.protocol import BROKEN, EVENTS
-from harness.errors import described
+from harness.agent.protocol import BROKEN
 from harness.layers.ort import ort_node_times
 from harness.layers.parse import LayerReport, Source, parse_layers
 from harness.record.outcome import (
@@ -29,7 +28,7 @@ from harness.record.outcome import (
 )
 from harness.run.gpus import alone_on, others_on
 from harness.run.numbers import Array, compare, from_wire
-from harness.run.session import AgentLost, Event, Job, Session, Timing, job_memory_mib
+from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
 
 if TYPE_CHECKING:
     from harness.plan import Cell
@@ -115,7 +114,7 @@ def _job(kind: str, cell: Cell, *parts: tuple[str, bytes], timed: bool = True) -
         recipe=cell.variant.recipe.as_dict(),
         compute_capability=target.compute_capability,
         provider=target.provider,
-        timing=Timing() if timed else None,
+        timed=timed,
         parts=parts,
     )
 
@@ -164,22 +163,9 @@ class Observation:
     _left_out: int = 0
 
     def hear(self, events: Iterable[Event]) -> None:
-        """Take in the events of one job, as they come."""
+        """Take in the events of one job, as they come; each was held to the protocol's table when it was read."""
         for event in events:
-            try:
-                self._take(event)
-            except Exception as error:  # noqa: BLE001  (what an event holds is not ours to say)
-                self._misread(f"the agent's event {event.type!r} cannot be read: {described(error)}")
-
-    def _take(self, event: Event) -> None:
-        if event.type in EVENTS:
             getattr(self, f"_on_{event.type}")(event.message, event.body)
-        else:
-            self._misread(f"the agent sent {event.type[:40]!r}, which is no event of this harness")
-
-    def _misread(self, sentence: str) -> None:
-        self.fault = self.fault or sentence
-        self._note("harness", sentence)
 
     def _note(self, kind: str, text: str, *, last: bool = False) -> None:
         """Append an entry to the log, behind the whole lines that native libraries wrote before it."""

@@ -243,7 +243,7 @@ def test_an_engine_that_does_not_load_is_infrastructure_with_its_own_words(via: 
 def test_an_agent_long_dead_is_lost_too(session: Session) -> None:
     """Sending to it fails, where to one just killed only receiving does."""
     kill(who(session))
-    assert wait_for(lambda: not session._transport.alive())
+    assert wait_for(lambda: session._transport.exit_status() is not None)
     with pytest.raises(AgentLost, match="killed by SIGKILL"):
         ask(session, "echo", b"x" * (8 << 20))
 
@@ -260,5 +260,5 @@ def test_the_agent_ends_when_its_host_goes(session: Session) -> None:
     assert transport.receive(PATIENCE)
     assert isinstance(transport, ProcessTransport)
     transport._stdin.close()
-    assert wait_for(lambda: not transport.alive())
+    assert wait_for(lambda: transport.exit_status() is not None)
     assert str(transport.exit_status()) == "exited with code 0"

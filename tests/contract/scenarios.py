@@ -11,7 +11,7 @@ from harness.agent.protocol import BODIES_LIMIT
 from harness.case import Calibrator, Plugin, Profile, Recipe, Typing, load_cases
 from harness.case.model import Library
 from harness.matrix import load_matrix
-from harness.run.session import Timing
+from harness.run.session import TIMING
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,7 +57,7 @@ def _build(recipe: Recipe, capability: str | None = None) -> dict[str, Any]:
 
 
 def _run(recipe: Recipe = Recipe()) -> dict[str, Any]:  # noqa: B008  (frozen)
-    timing = {**vars(Timing()), "warmup_s": 0.0, "budget_s": 0.0}
+    timing = {**TIMING, "warmup_s": 0.0, "budget_s": 0.0}
     return {"kind": "run", "recipe": recipe.as_dict(), "compute_capability": None, "timing": timing}
 
 

@@ -11,7 +11,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -101,18 +101,11 @@ def look_at_host(root: Path = Path("/")) -> Host:
     if every and not gpus:
         reason = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"
     engine, docker_reason = ask_daemon()
-    return Host(
-        architecture=ARCHITECTURES.get(machine, machine),
-        gpus=gpus,
-        gpu_reason=reason,
-        jetson=parse_l4t_release(facts.get("l4t", "")),
-        emulated=emulated(facts),
-        docker=engine,
+    return replace(
+        _host(machine, gpus, reason, engine, facts),
         docker_reason=docker_reason,
         docker_elsewhere=engine is not None and runs_elsewhere(engine, socket.gethostname()),
         free_disk_mib=_free_mib(cache_dir()),
-        wsl="microsoft" in facts.get("kernel", "").lower(),
-        render_groups=render_groups(facts),
     )
 
 
@@ -131,16 +124,21 @@ def look_there(host: str) -> Host:
     except InfraError as error:
         return Host("", docker_reason=str(error), gpu_reason="nobody could look")
     gpus, reason = gpus_of(facts)
+    return replace(_host(facts["machine"], gpus, reason, engine, facts), machine=_machine(facts["boot"]))
+
+
+def _host(
+    machine: str, gpus: tuple[Gpu, ...], reason: str, engine: Daemon | None, facts: Mapping[str, str]
+) -> Host:
     return Host(
-        architecture=ARCHITECTURES.get(facts["machine"], facts["machine"]),
+        architecture=ARCHITECTURES.get(machine, machine),
         gpus=gpus,
         gpu_reason=reason,
-        jetson=parse_l4t_release(facts["l4t"]),
+        jetson=parse_l4t_release(facts.get("l4t", "")),
         emulated=emulated(facts),
         docker=engine,
-        wsl="microsoft" in facts["kernel"].lower(),
+        wsl="microsoft" in facts.get("kernel", "").lower(),
         render_groups=render_groups(facts),
-        machine=_machine(facts["boot"]),
     )
 
 

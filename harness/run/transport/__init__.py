@@ -105,7 +105,7 @@ class ProcessTransport:
         self, argv: Sequence[str], *, gpus: Sequence[str] = (), environment: Mapping[str, str] | None = None
     ) -> None:
         """Start `argv`, by default in the agent's environment; raises InfraError when it cannot be started."""
-        self._inbox, self._tail = Inbox(), Tail()
+        self._inbox, self._tail = Inbox(), b""
         self._closed = False
         self._status: ExitStatus | None = None
         self._scratch = Scratch()
@@ -145,7 +145,7 @@ class ProcessTransport:
         assert self._process.stderr is not None  # noqa: S101
         with selectors.DefaultSelector() as ready:
             ready.register(self._process.stdout, selectors.EVENT_READ, self._inbox.put)
-            ready.register(self._process.stderr, selectors.EVENT_READ, self._tail.add)
+            ready.register(self._process.stderr, selectors.EVENT_READ, self._add_to_tail)
             while ready.get_map():
                 events = ready.select(_TICK)
                 # A grandchild may outlive the agent and hold these pipes open: silence then is the end.
@@ -160,6 +160,9 @@ class ProcessTransport:
                     if key.fileobj is self._process.stdout:
                         self._inbox.end()
         self._inbox.end()
+
+    def _add_to_tail(self, data: bytes) -> None:
+        self._tail = (self._tail + data)[-TAIL_BYTES:]
 
     def send(self, data: bytes, timeout: float = SEND_TIMEOUT) -> None:
         """Hand all of `data` to the agent.
@@ -199,11 +202,7 @@ class ProcessTransport:
 
     def stderr_tail(self) -> str:
         """Return the end of the agent's standard error, at most 64 KiB."""
-        return self._tail.text()
-
-    def alive(self) -> bool:
-        """Return whether the agent still runs."""
-        return self.exit_status() is None
+        return self._tail.decode("utf-8", "replace")
 
     def exit_status(self) -> ExitStatus | None:
         """Return how the agent ended, None while it runs."""
@@ -268,8 +267,7 @@ class ProcessTransport:
 class Inbox:
     """A bounded queue of bytes between the thread that reads the agent and the one that asks."""
 
-    def __init__(self, limit: int = INBOX_BYTES) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._chunks: deque[bytes] = deque()
         self._held = 0
         self._ended = False
@@ -278,7 +276,7 @@ class Inbox:
     def put(self, data: bytes) -> None:
         """Append data; waits while the queue is full, drops the data once the queue has ended."""
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._held < self._limit)
+            self._changed.wait_for(lambda: self._ended or self._held < INBOX_BYTES)
             if not self._ended:
                 self._chunks.append(data)
                 self._held += len(data)
@@ -289,11 +287,6 @@ class Inbox:
         with self._changed:
             self._ended = True
             self._changed.notify_all()
-
-    @property
-    def ended(self) -> bool:
-        """True once nothing more will come."""
-        return self._ended
 
     def get(self, timeout: float | None) -> bytes:
         """Return the oldest chunk, or b"" at the end; raises TimeoutError after `timeout` seconds."""
@@ -306,23 +299,3 @@ class Inbox:
             self._held -= len(chunk)
             self._changed.notify_all()
             return chunk
-
-
-class Tail:
-    """The last bytes of a stream."""
-
-    def __init__(self, limit: int = TAIL_BYTES) -> None:
-        self._limit = limit
-        self._kept = bytearray()
-        self._lock = threading.Lock()
-
-    def add(self, data: bytes) -> None:
-        """Append data and forget all but the last `limit` bytes."""
-        with self._lock:
-            self._kept += data
-            del self._kept[: -self._limit]
-
-    def text(self) -> str:
-        """Return the kept bytes as text; those that are not UTF-8 are replaced."""
-        with self._lock:
-            return self._kept.decode("utf-8", "replace")

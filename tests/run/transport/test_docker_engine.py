@@ -156,7 +156,7 @@ def refused(**changes: Any) -> str:
     try:
         assert made.receive(PATIENCE) == b""
         with pytest.raises(InfraError) as caught:
-            wait_for(lambda: not made.alive())
+            wait_for(lambda: made.exit_status() is not None)
         return str(caught.value)
     finally:
         made.close()
