@@ -45,7 +45,7 @@ _TIMED = 3
 _WIDEST = 200
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_bisect(command: argparse.ArgumentParser) -> None:
     """Add the options of `bisect`."""
     command.description = (
         "Say between which two versions something changed: tried are targets of one series of matrix.yaml between A "
@@ -65,7 +65,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_recipe(command)
 
 
-def bisect_versions(options: argparse.Namespace) -> int:
+def do_bisect(options: argparse.Namespace) -> int:
     """Find the change and tell it; returns the exit code."""
     with Doing() as doing:
         return _bisected(options, doing)

@@ -67,7 +67,7 @@ _RESULTS = "results.json"
 _SHAPES = ("minShapes", "optShapes", "maxShapes")
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_check(command: argparse.ArgumentParser) -> None:
     """Add the options of `check`."""
     command.description = (
         "Build own models on each target, run them where that can be, and say what becomes of them: one line a target, "
@@ -139,7 +139,7 @@ def _add_data(command: argparse.ArgumentParser) -> None:
     )
 
 
-def check(options: argparse.Namespace) -> int:
+def do_check(options: argparse.Namespace) -> int:
     """Check the models and print the results; returns the exit code."""
     with Doing() as doing:
         judged, answers, doubted = _check(options, doing)

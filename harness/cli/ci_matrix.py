@@ -84,7 +84,7 @@ def _jobs(target: Target, gpus: Sequence[str], jetsons: Sequence[str]) -> list[J
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_ci_matrix(command: argparse.ArgumentParser) -> None:
     """Add the selection and the runners' GPUs and boards."""
     add_selection(command)
     command.add_argument(
@@ -105,7 +105,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def ci_matrix(options: argparse.Namespace) -> int:
+def do_ci_matrix(options: argparse.Namespace) -> int:
     """Print one line of JSON: {"include": [...]}, a job each."""
     for option, values in (("--gpu", options.gpus), ("--jetson", options.jetsons)):
         for value in values:

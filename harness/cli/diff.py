@@ -48,7 +48,7 @@ _HEADS = (
 )
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_diff(command: argparse.ArgumentParser) -> None:
     """Add the two sides."""
     command.description = (
         "Say what changes from one target or report to another. The exit code is 1 where something that was measured "
@@ -65,7 +65,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print a JSON list with an entry a target")
 
 
-def diff(options: argparse.Namespace) -> int:
+def do_diff(options: argparse.Namespace) -> int:
     """Print the changes from A to B; returns 1 where a measured cell breaks or loses its precision."""
     if options.after is None:
         return _choose(options)

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
     from harness.run.provision import Host
 
 
-def add_arguments(_command: argparse.ArgumentParser) -> None:
-    """Add nothing: `doctor` only looks."""
-
-
-def doctor(options: argparse.Namespace) -> int:
+def do_doctor(options: argparse.Namespace) -> int:
     """Print the facts of this machine, which targets can run on it and how, and the needs of each of the others."""
     project = load_project(options)
     host = look_at_host()

@@ -33,7 +33,7 @@ _MOST_MODELS = 12
 _KINDS = {"failure": "", "warning": "warning: ", "harmless": "harmless: "}
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_explain(command: argparse.ArgumentParser) -> None:
     """Add the file and how the answer is written."""
     command.description = (
         "Say in words what a log says, of TensorRT or of what uses it. The exit code is 0 where a finding is not "
@@ -49,7 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def explain_log(options: argparse.Namespace) -> int:
+def do_explain(options: argparse.Namespace) -> int:
     """Print the findings of a log, causes first, then warnings, then harmless ones, then unknown lines."""
     found = _explained(options.file, options.engine_version)
     if options.json:

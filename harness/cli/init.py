@@ -24,7 +24,7 @@ _PLUGIN = 'pytest_plugins = ["harness.pytest_plugin"]\n'
 _IGNORED = (b"/reports/", b"__pycache__/")
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_init(command: argparse.ArgumentParser) -> None:
     """Add the folder, and whether to overwrite."""
     command.add_argument(
         "folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="(default: here)"
@@ -32,7 +32,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--force", action="store_true", help="overwrite what is there of the same name")
 
 
-def init(options: argparse.Namespace) -> int:
+def do_init(options: argparse.Namespace) -> int:
     """Write the files, none of them where one is there already; .gitignore only gets the lines that it lacks."""
     folder: Path = options.folder
     there = [name for name in _FILES if (folder / name).exists()]

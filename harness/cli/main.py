@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 from harness import __version__
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_USAGE, add_places, settle
@@ -33,93 +33,31 @@ FAULT = (
 )
 
 
-class _Verb(NamedTuple):
-    """A verb: a module of this folder, its functions for options and work, and its line of help."""
-
-    module: str
-    add: str
-    work: str
-    text: str
-
-
-#: A module is imported when its verb is called: some take half a second.
+#: By verb the module of this folder that has it, as `add_VERB`, which adds its options, and `do_VERB`; and its line of
+#: help. A module is imported when its verb is called: some take half a second.
 VERBS = {
-    "run": _Verb("run", "add_arguments", "run", "run cells here, record them and write the report"),
-    "check": _Verb("check", "add_arguments", "check", "say what becomes of your own models on each target"),
-    "explain": _Verb(
-        "explain",
-        "add_arguments",
-        "explain_log",
-        "say what a log, or an error line, means and what to do",
-    ),
-    "reduce": _Verb(
-        "reduce",
-        "add_arguments",
-        "reduce",
-        "make a failing model as small as it goes while it fails in the same way",
-    ),
-    "bisect": _Verb(
-        "bisect",
-        "add_arguments",
-        "bisect_versions",
-        "say between which two versions something changed",
-    ),
-    "new": _Verb("reduce", "add_new_arguments", "new", "write a case of your own model"),
-    "list": _Verb("show", "add_list_arguments", "list_cells", "list cells, variants or targets"),
-    "show": _Verb("show", "add_arguments", "show", "show one cell: graph, recipe, what is known, commands"),
-    "share": _Verb(
-        "show",
-        "add_share_arguments",
-        "share_cell",
-        "write what a maintainer asks for of a cell, in one archive",
-    ),
-    "doctor": _Verb(
-        "doctor",
-        "add_arguments",
-        "doctor",
-        "say what this machine can run, and why not the rest",
-    ),
-    "init": _Verb(
-        "init",
-        "add_arguments",
-        "init",
-        "write a matrix, a case and a workflow of one's own to begin with",
-    ),
-    "report": _Verb("results", "add_report_arguments", "report", "write the report from what is recorded"),
-    "diff": _Verb("diff", "add_arguments", "diff", "say what changes from one target or report to another"),
-    "accept": _Verb(
-        "results",
-        "add_accept_arguments",
-        "accept",
-        "take what was measured as what to expect from now on",
-    ),
-    "merge": _Verb(
-        "merge", "add_arguments", "merge", "take in the records of other machines, and what others sent in"
-    ),
-    "verify": _Verb(
-        "results",
-        "add_verify_arguments",
-        "verify",
-        "check records, logs and report for consistency; exit 3 where there is a fault",
-    ),
-    "submit": _Verb(
-        "submit",
-        "add_arguments",
+    "run": ("run", "run cells here, record them and write the report"),
+    "check": ("check", "say what becomes of your own models on each target"),
+    "explain": ("explain", "say what a log, or an error line, means and what to do"),
+    "reduce": ("reduce", "make a failing model as small as it goes while it fails in the same way"),
+    "bisect": ("bisect", "say between which two versions something changed"),
+    "new": ("reduce", "write a case of your own model"),
+    "list": ("show", "list cells, variants or targets"),
+    "show": ("show", "show one cell: graph, recipe, what is known, commands"),
+    "share": ("show", "write what a maintainer asks for of a cell, in one archive"),
+    "doctor": ("doctor", "say what this machine can run, and why not the rest"),
+    "init": ("init", "write a matrix, a case and a workflow of one's own to begin with"),
+    "report": ("results", "write the report from what is recorded"),
+    "diff": ("diff", "say what changes from one target or report to another"),
+    "accept": ("results", "take what was measured as what to expect from now on"),
+    "merge": ("merge", "take in the records of other machines, and what others sent in"),
+    "verify": ("results", "check records, logs and report for consistency; exit 3 where there is a fault"),
+    "submit": (
         "submit",
         "measure some cells of one target, for some ten minutes, and write the file to send in",
     ),
-    "ci-matrix": _Verb(
-        "ci_matrix",
-        "add_arguments",
-        "ci_matrix",
-        "print the jobs of a nightly workflow as JSON",
-    ),
-    "completion": _Verb(
-        "main",
-        "add_shell",
-        "completion",
-        "print a script that lets the shell complete verbs, options and targets",
-    ),
+    "ci-matrix": ("ci_matrix", "print the jobs of a nightly workflow as JSON"),
+    "completion": ("main", "print a script that lets the shell complete verbs, options and targets"),
 }
 
 #: A line for the end of a verb's help, where its arguments do not say it all.
@@ -273,7 +211,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser = Parser(prog=_PROGRAM, description="TensorRT compatibility matrix.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"trt-compat {__version__}")
     commands = parser.add_subparsers(required=True, metavar="VERB")
-    for name, (*_, text) in VERBS.items():
+    for name, (_, text) in VERBS.items():
         epilog = f"example: {_PROGRAM} {name} {EXAMPLES[name]}" if name in EXAMPLES else ""
         command = commands.add_parser(name, help=text, description=text, epilog=epilog, allow_abbrev=False)
         if called not in (name, _OF_ALL):
@@ -292,10 +230,10 @@ def _parse(words: list[str]) -> argparse.Namespace:
 def _loaded(
     name: str,
 ) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]:
-    """Return the functions of a verb that add its options and do its work."""
-    verb = VERBS[name]
-    module = importlib.import_module("harness.cli." + verb.module)
-    return getattr(module, verb.add), getattr(module, verb.work)
+    """Return the functions of a verb that add its options, if it has any, and do its work."""
+    module = importlib.import_module(f"harness.cli.{VERBS[name][0]}")
+    word = name.replace("-", "_")
+    return getattr(module, f"add_{word}", lambda _: None), getattr(module, f"do_{word}")
 
 
 #: Whose value is a target; `--from` is one of `check` alone.
@@ -304,12 +242,12 @@ _OF_TARGETS = frozenset({"--target", "--require", "--good", "--bad", "--from", "
 _LISTED = 'grep -soE "^  [a-z][a-z0-9_-]*:" matrix.yaml | tr -d " :"'
 
 
-def add_shell(command: argparse.ArgumentParser) -> None:
+def add_completion(command: argparse.ArgumentParser) -> None:
     """Add the shell."""
     command.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"), help="for which shell")
 
 
-def completion(options: argparse.Namespace) -> int:
+def do_completion(options: argparse.Namespace) -> int:
     """Print shtab's script for verbs, options, files and targets, which never starts the harness."""
     import shtab  # noqa: PLC0415  (no other verb needs it)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MOST_FAULTS = 20
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_merge(command: argparse.ArgumentParser) -> None:
     """Add the sources, and whether only to check them."""
     command.description = (
         "Take in the records, logs and history of other reports folders, and the records and logs of archives that "
@@ -60,7 +60,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def merge(options: argparse.Namespace) -> int:
+def do_merge(options: argparse.Namespace) -> int:
     """Take records into the reports folder and write the report anew; name the cells that are flaky or regressed."""
     account = checked_account(options.account)
     archives = [path for path in options.sources if path.is_file()]

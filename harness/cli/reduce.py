@@ -41,7 +41,7 @@ _ONE_TRY = 10
 _LEAST_TRY = 10.0
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_reduce(command: argparse.ArgumentParser) -> None:
     """Add the options of `reduce`."""
     command.description = (
         "Make a failing model as small as it goes while it fails in the same way: fewer nodes, then smaller shapes. "
@@ -79,7 +79,7 @@ def wanted(options: argparse.Namespace) -> Wanted:
     return Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes, **tolerance(options))
 
 
-def reduce(options: argparse.Namespace) -> int:
+def do_reduce(options: argparse.Namespace) -> int:
     """Reduce the model and print the result; returns the exit code."""
     with Doing() as doing:
         return _reduce(options, doing)
@@ -288,7 +288,7 @@ def _two(text: str) -> tuple[str, str]:
 _TITLE = "What fails, in a sentence: to be written"
 
 
-def add_new_arguments(command: argparse.ArgumentParser) -> None:
+def add_new(command: argparse.ArgumentParser) -> None:
     """Add the options of `new`."""
     command.description = (
         "Write a case module of a model into the folder of the cases. Weights of many values become made-up ones of "
@@ -302,7 +302,7 @@ def add_new_arguments(command: argparse.ArgumentParser) -> None:
     add_recipe(command)
 
 
-def new(options: argparse.Namespace) -> int:
+def do_new(options: argparse.Namespace) -> int:
     """Write the case and print the next command; returns the exit code."""
     path = options.cases / f"{options.name}.py"
     name = case_name(path)

@@ -22,7 +22,7 @@ from harness.suites.report import build_suites, suite_folders, verify_suites
 from harness.words import UNJUDGED
 
 
-def add_report_arguments(command: argparse.ArgumentParser) -> None:
+def add_report(command: argparse.ArgumentParser) -> None:
     """Add where to write the report with pages to."""
     command.description = (
         "Write the report from what is recorded: one interactive page with the data beside it, in the --reports "
@@ -37,7 +37,7 @@ def add_report_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def report(options: argparse.Namespace) -> int:
+def do_report(options: argparse.Namespace) -> int:
     """Write the report from the records, with `--pages` those of the errors and cases too."""
     project = built(load_project(options), options)
     _need_records(options.reports)
@@ -54,12 +54,12 @@ def report(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def add_accept_arguments(command: argparse.ArgumentParser) -> None:
+def add_accept(command: argparse.ArgumentParser) -> None:
     """Add the selection."""
     add_selection(command)
 
 
-def accept(options: argparse.Namespace) -> int:
+def do_accept(options: argparse.Namespace) -> int:
     """Write the latest measured classes of the selected cells to the cases' measured.yaml.
 
     Other lines stay, but for measurements of the same target and GPU at another engine version.
@@ -123,11 +123,7 @@ def _merged(
     )
 
 
-def add_verify_arguments(_command: argparse.ArgumentParser) -> None:
-    """Add nothing: the common options say it all."""
-
-
-def verify(options: argparse.Namespace) -> int:
+def do_verify(options: argparse.Namespace) -> int:
     """Check that every record reads, every log is whole and the report follows from the records.
 
     Of a report without records: that results.json is whole and the summary follows from it. Returns 3 where a fault is

@@ -51,7 +51,7 @@ from harness.words import GOOD, Class, Verdict
 _EVERY = 100
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_run(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
     command.add_argument(
@@ -96,7 +96,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--task", type=Path, help=argparse.SUPPRESS)
 
 
-def run(options: argparse.Namespace) -> int:
+def do_run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
     if options.task is not None:
         return run_task(options)

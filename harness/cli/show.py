@@ -33,7 +33,7 @@ from harness.words import Basis, said
 _KINDS = ("cells", "variants", "targets")
 
 
-def add_list_arguments(command: argparse.ArgumentParser) -> None:
+def add_list(command: argparse.ArgumentParser) -> None:
     """Add the options of `list`."""
     add_selection(command)
     command.add_argument(
@@ -54,7 +54,7 @@ def _what(text: str) -> str:
     return text
 
 
-def list_cells(options: argparse.Namespace) -> int:
+def do_list(options: argparse.Namespace) -> int:
     """Print one line for each selected cell, variant or target."""
     project = load_project(options)
     cells = selected(project, options)
@@ -94,7 +94,7 @@ def _origin(target: Target) -> str:
 _SHORT_GRAPH = 12
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_show(command: argparse.ArgumentParser) -> None:
     """Add the options of `show`."""
     command.add_argument("cell", help="a cell's id, such as conv_silu.qdq-rtx17")
     command.add_argument(
@@ -104,7 +104,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_trust(command)
 
 
-def show(options: argparse.Namespace) -> int:
+def do_show(options: argparse.Namespace) -> int:
     """Print a cell's last result, its claims, its recipe, its graph and the lines that run it by hand."""
     project = load_project(options)
     # Copied from pytest's output, an id has the file before it.
@@ -289,7 +289,7 @@ def _save(path: str, data: bytes, hand: ByHand) -> None:
         raise HandledError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def add_share_arguments(command: argparse.ArgumentParser) -> None:
+def add_share(command: argparse.ArgumentParser) -> None:
     """Add the options of `share`."""
     command.description = (
         "Write what a maintainer asks for of one cell that was run: the text of an issue, the model, the lines and the "
@@ -300,7 +300,7 @@ def add_share_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="the archive (default: CELL.zip)")
 
 
-def share_cell(options: argparse.Namespace) -> int:
+def do_share(options: argparse.Namespace) -> int:
     """Write the archive and say where it is."""
     project = load_project(options)
     cell = find(project.cells, options.cell.rpartition("::")[2])

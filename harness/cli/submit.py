@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MINUTES = 10.0
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def add_submit(command: argparse.ArgumentParser) -> None:
     """Add the options of `submit`."""
     command.description = (
         "Measure some cells of one target here, for some ten minutes, and write one file to send to the project: "
@@ -57,7 +57,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--pull", action="store_true", help="pull a large image too")
 
 
-def submit(options: argparse.Namespace) -> int:
+def do_submit(options: argparse.Namespace) -> int:
     """Measure some cells of one target and write the file to send; returns the exit code."""
     account = checked_account(options.account)
     if options.output and not options.output.parent.is_dir():
