@@ -224,7 +224,8 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     options of these names do. Raises HandledError for a file that is no model, for a name that is none, and for data
     that do not fit.
     """
-    how, chosen = How(via, jobs), load_matrix(looked_up(matrix, "matrix.yaml")).only(targets)
+    how, whole = How(via, jobs), load_matrix(looked_up(matrix, "matrix.yaml"))
+    chosen = whole.only(targets)
     wanted = _wanted(typing, (flags,) if isinstance(flags, str) else flags, want, shapes or {})
     wanted = replace(wanted, max_rel=max_rel, cosine=cosine)
     own = _own(model, wanted)
@@ -239,7 +240,7 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     with Tries(via=via, prepared=BuiltOrRun(given)) as tries:
         asking = Asking(own, judged, questions, tries, wanted.flags, given)
         found = latest(asking.answers())
-    known = patterns(looked_up(None, "cases"), load_matrix(looked_up(matrix, "matrix.yaml")))[0]
+    known = patterns(looked_up(None, "cases"), whole)[0]
     answers = {target: each for (_, target), each in static_answers([own], judged, known).items()}
     return Checked(own.label, tuple(judged), own.assumed, found, answers)
 
@@ -286,5 +287,10 @@ def measure(  # noqa: PLR0913  (each by its name, with a default)
     if not cells:
         raise HandledError(f"{expression!r} selects no cell; `trt-compat list` shows them all")
     with Store(Path(reports), run=uuid.uuid4().hex[:12]) as store:
-        run_models(cells, PreparedVariants(), how, sink=store)
+        try:
+            run_models(cells, PreparedVariants(), how, sink=store)
+        except BaseException:
+            if store.holds_records:
+                build_report(found, known, store, Path(reports), published_lines(found))
+            raise
         return build_report(found, known, store, Path(reports), published_lines(found))

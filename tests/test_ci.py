@@ -36,15 +36,15 @@ REAL = ROOT / "tests" / "report" / "data" / "real.jsonl"
 
 def names(**runners: Any) -> list[str]:
     """Return the names of the real matrix' jobs."""
-    return [job.name for job in jobs(load_matrix(ROOT / "matrix.yaml"), **runners)]
+    return [job["name"] for job in jobs(load_matrix(ROOT / "matrix.yaml"), **runners)]
 
 
 def test_without_runners_of_our_own_only_what_needs_no_gpu_is_a_job() -> None:
     """A job for a runner that does not exist waits for a day."""
     found = jobs(load_matrix(ROOT / "matrix.yaml"))
-    assert {job.target for job in found} >= {"rtx14", "rtx17", "rtx17-arm64", "ort131"}
-    assert not any("self-hosted" in job.runs_on for job in found)
-    assert next(job for job in found if job.target == "rtx17-arm64").runs_on == ("ubuntu-24.04-arm",)
+    assert {job["target"] for job in found} >= {"rtx14", "rtx17", "rtx17-arm64", "ort131"}
+    assert not any("self-hosted" in job["runs-on"] for job in found)
+    assert next(job for job in found if job["target"] == "rtx17-arm64")["runs-on"] == ["ubuntu-24.04-arm"]
 
 
 def test_a_gpu_gets_the_targets_that_run_on_it() -> None:
@@ -58,10 +58,10 @@ def test_a_gpu_gets_the_targets_that_run_on_it() -> None:
 def test_a_board_gets_the_targets_of_its_jetson_linux() -> None:
     """Its labels name the release."""
     found = [
-        job for job in jobs(load_matrix(ROOT / "matrix.yaml"), jetsons=["36.4"]) if "jetson" in job.runs_on
+        job for job in jobs(load_matrix(ROOT / "matrix.yaml"), jetsons=["36.4"]) if "jetson" in job["runs-on"]
     ]
-    assert {job.target for job in found} == {"l4t86", "l4t103"}
-    assert found[0].runs_on == ("self-hosted", "linux", "ARM64", "jetson", "l4t-36.4")
+    assert {job["target"] for job in found} == {"l4t86", "l4t103"}
+    assert found[0]["runs-on"] == ["self-hosted", "linux", "ARM64", "jetson", "l4t-36.4"]
 
 
 def test_more_jobs_than_github_takes_are_refused() -> None:

@@ -30,7 +30,6 @@ from harness.cli.options import (
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError
-from harness.matrix import load_matrix
 from harness.models.check import Trouble, ran, static_troubles, step_troubles, troubles
 from harness.models.further import Asking, Further, Questions, as_json, latest
 from harness.models.graphs import outside
@@ -149,7 +148,8 @@ def do_check(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Answers, Doubted]:
-    matrix = _matrix(options)
+    whole = load_targets(options)
+    matrix = _chosen(whole, options)
     # A folder that was named is refused before anything runs; one that was only found costs the hints, no more.
     known_cases = options.cases if "cases" in options.unsaid else load_cases(options.cases)
     models = _models(options, doing)
@@ -165,11 +165,12 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
     with contextlib.ExitStack() as stack:
         scratch = options.html or Path(stack.enter_context(Scratch("check-")))
         store = stack.enter_context(Store(scratch, run=uuid.uuid4().hex[:12]))
-        judged = _run(matrix, case, prepared, store, options, doing)
         found: tuple[Further, ...] = ()
-        known, unread = patterns(known_cases, load_matrix(options.matrix))
-        answers, doubted = static_answers(models, judged, known), _doubted(models, judged)
+        answers: Answers = {}
         try:
+            judged = _run(matrix, case, prepared, store, options, doing)
+            known, unread = patterns(known_cases, whole)
+            answers, doubted = static_answers(models, judged, known), _doubted(models, judged)
             for line in itertools.chain(
                 told(judged, _steps(judged, options), _blocked(judged, answers), doubted),
                 static_lines(models, judged, answers),
@@ -178,12 +179,12 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
                 doing.say(line)
             found = _further(models, judged, options, given, doing)
         finally:
-            if options.html or options.json:
+            if (options.html or options.json) and (answers or store.holds_records):
                 doing.now("writing the report")
                 write_further(scratch, [as_json(each) for each in found])
                 build_report(matrix, (case,), store, scratch, published_lines(matrix))
-            if options.json:
-                _write_json(scratch / _RESULTS, options.json, answers)
+                if options.json:
+                    _write_json(scratch / _RESULTS, options.json, answers)
     if options.html:
         doing.say(f"report: {options.html / 'index.html'}")
     return judged, answers, doubted
@@ -231,9 +232,8 @@ def _refuse_unwritable(options: argparse.Namespace) -> None:
             writable_file(getattr(options, option), f"--{option}")
 
 
-def _matrix(options: argparse.Namespace) -> Matrix:
+def _chosen(matrix: Matrix, options: argparse.Namespace) -> Matrix:
     """Return the matrix of the targets that are asked for; all where none is."""
-    matrix = load_targets(options)
     if (options.before is None) != (options.after is None):
         given, other = ("--from", "--to") if options.after is None else ("--to", "--from")
         raise HandledError(f"{given} names one side; name the other with {other}")
@@ -335,9 +335,9 @@ def _fail_on(text: str) -> frozenset[Trouble]:
 
 
 def _write_json(source: Path, goal: Path, answers: Answers) -> None:
-    """Write results.json with the static answer of each cell; raises HandledError where that cannot be."""
+    """Write results.json with the static answers, of an interrupted check without; raises HandledError."""
     data = json.loads(source.read_bytes())
-    for cell in data["cells"]:
+    for cell in data["cells"] if answers else ():
         cell["static"] = answers[cell["variant"], cell["target"]].to_json()
     try:
         goal.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")

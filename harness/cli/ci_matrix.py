@@ -6,7 +6,6 @@ import argparse
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from harness.cli.options import EXIT_OK, add_selection
@@ -25,23 +24,8 @@ _MINUTES = 350
 _AROUND = 20
 
 
-@dataclass(frozen=True)
-class Job:
-    """One target on one kind of runner; `runs_on` are labels that the runner must have, all of them."""
-
-    name: str
-    target: str
-    runs_on: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return an entry of the workflow's matrix."""
-        return {
-            "name": self.name,
-            "target": self.target,
-            "runs-on": list(self.runs_on),
-            "timeout-minutes": _MINUTES,
-            "run-minutes": _MINUTES - _AROUND,
-        }
+#: An entry of the workflow's matrix: one target on one kind of runner.
+Job = dict[str, Any]
 
 
 def jobs(
@@ -61,21 +45,32 @@ def jobs(
     return tuple(made)
 
 
+def _job(target: Target, place: str, runs_on: Sequence[str]) -> Job:
+    """Return a target's job; `runs_on` are labels that the runner must have, all of them."""
+    return {
+        "name": f"{target.name} on {place}" if place else target.name,
+        "target": target.name,
+        "runs-on": list(runs_on),
+        "timeout-minutes": _MINUTES,
+        "run-minutes": _MINUTES - _AROUND,
+    }
+
+
 def _jobs(target: Target, gpus: Sequence[str], jetsons: Sequence[str]) -> list[Job]:
     needs = target.needs
     base = ("self-hosted", "linux", _SELF_HOSTED[needs.architecture])
     if target.platform == "jetson":
         return [
-            Job(f"{target.name} on Jetson Linux {release}", target.name, (*base, "jetson", f"l4t-{release}"))
+            _job(target, f"Jetson Linux {release}", (*base, "jetson", f"l4t-{release}"))
             for release in jetsons
             if needs.l4t_fits(release)
         ]
     # What only builds without a GPU shows its numbers and its latency where there is one.
-    made = [] if needs.gpu else [Job(target.name, target.name, (_HOSTED[needs.architecture],))]
+    made = [] if needs.gpu else [_job(target, "", [_HOSTED[needs.architecture]])]
     if not needs.compute_capability or needs.architecture != "x86_64":
         return made
     return made + [
-        Job(f"{target.name} on SM {gpu}", target.name, (*base, "gpu", f"sm-{gpu}"))
+        _job(target, f"SM {gpu}", (*base, "gpu", f"sm-{gpu}"))
         for gpu in gpus
         if needs.compute_capability_fits(gpu)
     ]
@@ -117,5 +112,5 @@ def do_ci_matrix(options: argparse.Namespace) -> int:
         raise HandledError(
             "no runner for any of the selected targets; give --gpu or --jetson for what there is"
         )
-    print(json.dumps({"include": [job.to_json() for job in made]}))
+    print(json.dumps({"include": made}))
     return EXIT_OK

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, writable
-from harness.cli.project import Project, built, load_project
+from harness.cli.project import Project, built, load_project, write_report
 from harness.errors import HandledError
 from harness.history.runs import take_history
 from harness.judge.cell import judge_cell
@@ -16,8 +16,6 @@ from harness.known.model import Known, OnGpu
 from harness.record.store import Store
 from harness.report.model import results_file
 from harness.report.verify import record_faults
-from harness.report.writer import build_report
-from harness.run.commands import published_lines
 from harness.share.submission import Archive, checked_account, read, unknown
 from harness.suites.report import absorb_suites, build_suites, suite_folders
 from harness.suites.running import About
@@ -84,8 +82,7 @@ def do_merge(options: argparse.Namespace) -> int:
         for path, archive in sent:
             print(f"{path}: {store.absorb(archive)} records taken in, of {_provenance(archive)}")
         suites = _suites(project, options.reports, folders)
-        lines = published_lines(project.matrix)
-        results = build_report(project.matrix, project.cases, store, options.reports, lines)
+        results = write_report(project, store)
     code = _told(results, suites, options.reports)
     return EXIT_INFRA if any(other.faults for other in others) else code
 

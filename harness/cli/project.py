@@ -7,12 +7,17 @@ import shlex
 import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from harness.case import Case, load_cases
 from harness.cli.options import places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select, taken_along
+from harness.record.store import Store
+from harness.report.model import Results
+from harness.report.writer import build_report
+from harness.run.commands import published_lines
 from harness.run.prepared import with_models
 
 
@@ -63,6 +68,23 @@ def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
     if note := taken_along(chosen, options.expression):
         print(note, file=sys.stderr)
     return chosen
+
+
+def required(matrix: Matrix, cells: Iterable[Cell], options: argparse.Namespace) -> set[str]:
+    """Return the targets of `--require`; raises HandledError for one of which no cell is selected."""
+    wanted = {matrix.target(name).name for name in options.require}
+    absent = wanted - {cell.target.name for cell in cells}
+    if absent:
+        raise HandledError(
+            f"--require {min(absent)}: the selection holds no cell of that target, so it would not run"
+        )
+    return wanted
+
+
+def write_report(project: Project, store: Store, folder: Path | None = None) -> Results:
+    """Write the report on all that a store holds, beside its records or into another folder; return its results."""
+    lines = published_lines(project.matrix)
+    return build_report(project.matrix, project.cases, store, folder or store.path, lines)
 
 
 def command_line(verb: str, options: argparse.Namespace) -> str:

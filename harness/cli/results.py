@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.case import measured
 from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection
-from harness.cli.project import built, load_project, selected
+from harness.cli.project import built, load_project, selected, write_report
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import Cell
@@ -16,7 +16,7 @@ from harness.record.store import Store
 from harness.report.model import results_file
 from harness.report.pages import LIST
 from harness.report.verify import verify_published, verify_report
-from harness.report.writer import build_report, write_pages
+from harness.report.writer import write_pages
 from harness.run.commands import published_lines
 from harness.suites.report import build_suites, suite_folders, verify_suites
 from harness.words import UNJUDGED
@@ -41,13 +41,13 @@ def do_report(options: argparse.Namespace) -> int:
     """Write the report from the records, with `--pages` those of the errors and cases too."""
     project = built(load_project(options), options)
     _need_records(options.reports)
-    store, lines = Store(options.reports), published_lines(project.matrix)
+    store = Store(options.reports)
     folder = options.pages or options.reports
     # First: the report's page links to those of the suites.
     for suite in build_suites(project.matrix, options.reports):
         print(f"report: {suite.page}")
     if store.holds_records:
-        results = build_report(project.matrix, project.cases, store, folder, lines)
+        results = write_report(project, store, folder)
         print(f"report: {folder / 'index.html'}")
         if options.pages:
             print(f"{len(write_pages(results, folder)) - 2} pages of errors and cases: {folder / LIST}")

@@ -28,7 +28,15 @@ from harness.cli.options import (
     positive,
     writable,
 )
-from harness.cli.project import Project, built, command_line, load_project, selected
+from harness.cli.project import (
+    Project,
+    built,
+    command_line,
+    load_project,
+    required,
+    selected,
+    write_report,
+)
 from harness.cli.terminal import printer
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, claim, headline, judge_cell
@@ -36,8 +44,7 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
-from harness.report.writer import build_report, is_current
-from harness.run.commands import published_lines
+from harness.report.writer import is_current
 from harness.run.key import answering, keys_of
 from harness.run.local import Executor
 from harness.run.provision.images import THRESHOLD_VARIABLE
@@ -122,7 +129,7 @@ def do_run(options: argparse.Namespace) -> int:
 def _run_cells(options: argparse.Namespace) -> int:
     project = load_project(options)
     cells = selected(project, options)
-    required = _required(project, cells, options)
+    needed = required(project.matrix, cells, options)
     run_id = uuid.uuid4().hex[:12]
     if options.executor == "local":
         refuse_unconfined([cell.target for cell in cells], options.via)
@@ -151,11 +158,11 @@ def _run_cells(options: argparse.Namespace) -> int:
                 raise
         try:
             results = [judged[cell.id] for cell in cells if cell.id in judged]
-            code = _answer(results, required, len(reused), options)
+            code = _answer(results, needed, len(reused), options)
         finally:
             # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
-                _report(project, store, options)
+                write_report(built(project, options), store)
     print(f"report: {options.reports / 'index.html'}")
     return code
 
@@ -170,31 +177,15 @@ def _reused(cells: tuple[Cell, ...], options: argparse.Namespace, store: Store) 
     return answering(today, outcomes, keys_of(cells, today, options.via))
 
 
-def _report(project: Project, store: Store, options: argparse.Namespace) -> None:
-    """Write the report on all that the store holds, beside its records."""
-    project = built(project, options)
-    build_report(project.matrix, project.cases, store, store.path, published_lines(project.matrix))
-
-
 def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
     """Write the report of a run that did not come to its end; whoever catches the exception reports it."""
     try:
-        _report(project, store, options)
+        write_report(built(project, options), store)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
         again = shlex.join(["trt-compat", "report", *places(options)])
         print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)
     else:
         print(f"{recorded}; report: {options.reports / 'index.html'}", file=sys.stderr)
-
-
-def _required(project: Project, cells: tuple[Cell, ...], options: argparse.Namespace) -> set[str]:
-    required = {project.matrix.target(name).name for name in options.require}
-    absent = required - {cell.target.name for cell in cells}
-    if absent:
-        raise HandledError(
-            f"--require {min(absent)}: the selection holds no cell of that target, so it would not run"
-        )
-    return required
 
 
 class _Console(Console):

@@ -8,20 +8,15 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.here import Here
 from harness.cli.merge import faults_of
 from harness.cli.options import EXIT_OK, add_selection, writable
-from harness.cli.project import Project, built, load_project, selected
+from harness.cli.project import Project, built, load_project, selected, write_report
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
 from harness.plan import claims_about, inapplicable_because
 from harness.record.store import Store
-from harness.report.writer import build_report
-from harness.run.commands import published_lines
-from harness.run.local import reap_orphans
-from harness.run.provision import Pulling
-from harness.run.provision.images import plan_pulls
 from harness.run.stamps import TOP, harness_commit
-from harness.run.target import TargetRunner
 from harness.share.submission import SUFFIX, checked_account, read, submission
 
 if TYPE_CHECKING:
@@ -29,6 +24,10 @@ if TYPE_CHECKING:
     from harness.record.outcome import Outcome
 
 _MINUTES = 10.0
+
+
+class _TimeSpent(Exception):
+    """No further cell is to be started."""
 
 
 def add_submit(command: argparse.ArgumentParser) -> None:
@@ -55,6 +54,7 @@ def add_submit(command: argparse.ArgumentParser) -> None:
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where the engine runs"
     )
     command.add_argument("--pull", action="store_true", help="pull a large image too")
+    command.set_defaults(jobs=1)
 
 
 def do_submit(options: argparse.Namespace) -> int:
@@ -69,9 +69,8 @@ def do_submit(options: argparse.Namespace) -> int:
     project = built(load_project(options), options)
     cells = _cells_of_one_target(project, options)
     measured = _measure(project, cells, options)
-    records = [(outcome, log) for _, outcome, log in measured]
-    data = submission(records, account)
-    first = records[0][0]
+    data = submission(measured, account)
+    first = measured[0][0]
     output = options.output or Path(f"{first.target}-{first.stamps.run}{SUFFIX}")
     try:
         output.write_bytes(data)
@@ -131,37 +130,29 @@ def _cells_of_one_target(project: Project, options: argparse.Namespace) -> list[
     return sorted(chosen, key=lambda cell: not claims_about(cell))
 
 
-def _measure(
-    project: Project, cells: list[Cell], options: argparse.Namespace
-) -> list[tuple[Cell, Outcome, str]]:
+def _measure(project: Project, cells: list[Cell], options: argparse.Namespace) -> list[tuple[Outcome, str]]:
     """Run cells one after the other until all are done or the time is spent; the records are kept here as well."""
-    target = cells[0].target
-    plan = plan_pulls([target], options.via, large=options.pull)
-    for line in plan.lines():
-        print(line)
-    if lacking := plan.too_little():
-        raise InfraError(lacking)
-    reap_orphans([target])
     run_id = uuid.uuid4().hex[:12]
-    pulling = Pulling(large=options.pull, tell=print)
-    runner = TargetRunner(target, via=options.via, run_id=run_id, pulling=pulling)
-    measured: list[tuple[Cell, Outcome, str]] = []
-    end = None
+    end: float | None = None
+    measured: list[Outcome] = []
+
+    def report(cell: Cell, outcome: Outcome, _: str) -> None:
+        nonlocal end
+        print(f"{cell.id}: {judge_cell(cell, outcome).classification.cls}")
+        if not measured and outcome.state != "done":
+            # Where the first does not run none will.
+            raise InfraError(f"{cell.target.name}: {outcome.reason}")
+        measured.append(outcome)
+        # Not from the start: an image may take longer to pull than its cells to run.
+        end = end or time.monotonic() + options.minutes * 60
+        if len(measured) < len(cells) and time.monotonic() >= end:
+            raise _TimeSpent
+
     with Store(writable(options.reports), run=run_id) as store:
         try:
-            for cell in cells:
-                if end is not None and time.monotonic() > end:
-                    print(f"the time is spent: {len(cells) - len(measured)} cells were not started")
-                    break
-                outcome, log = runner.run(cell)
-                measured.append((cell, store.append(outcome, log), log))
-                print(f"{cell.id}: {judge_cell(cell, outcome).classification.cls}")
-                if runner.given_up:
-                    raise InfraError(f"{target.name}: {runner.given_up}")
-                # Not from the start: an image may take longer to pull than its cells to run.
-                end = end or time.monotonic() + options.minutes * 60
+            Here(options, run_id).run(cells, store=store, report=report, say=print, live=None)
+        except _TimeSpent:
+            print(f"the time is spent: {len(cells) - len(measured)} cells were not started")
         finally:
-            runner.close()
-            lines = published_lines(project.matrix)
-            build_report(project.matrix, project.cases, store, options.reports, lines)
-    return measured
+            write_report(project, store)
+        return [(each, store.log(each.log_sha256) if each.log_sha256 else "") for each in measured]

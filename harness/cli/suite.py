@@ -11,11 +11,12 @@ from rich.console import Console
 
 from harness.cli.here import Here
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
-from harness.cli.project import load_targets
+from harness.cli.project import built, load_project, load_targets, required, write_report
 from harness.cli.terminal import printer
 from harness.errors import HandledError
 from harness.plan import Cell, select
 from harness.record.outcome import Outcome
+from harness.record.store import Store
 from harness.run.provision.requirements import refuse_unconfined
 from harness.suites.items import find_suite
 from harness.suites.report import build_suite
@@ -31,7 +32,6 @@ def run_suite(options: argparse.Namespace) -> int:
     matrix = load_targets(options)
     refuse_unconfined(matrix, options.via)
     suite = find_suite(options.suite)
-    required = [matrix.target(name).name for name in options.require]
     targets = matrix.only(options.targets)
     items = tuple(suite.items())
     about = About.of(suite, items)
@@ -40,6 +40,7 @@ def run_suite(options: argparse.Namespace) -> int:
         raise HandledError(
             f"-k {options.expression!r} matches no model of {suite.name}; leave it out to run all"
         )
+    needed = required(matrix, cells, options)
     run_id = uuid.uuid4().hex[:12]
     here = Here(options, run_id, prepared=SuitePrepared(items))
     if options.dry_run:
@@ -60,9 +61,12 @@ def run_suite(options: argparse.Namespace) -> int:
     for line in report.lines(frozenset(target.name for target in targets)):
         print(line)
     print(f"report: {report.page}")
+    if (cases := Store(options.reports)).holds_records:
+        # Its page links to those of the suites.
+        write_report(built(load_project(options), options), cases)
     if any(cell.stamps == run_id for cell in report.regressed):
         return EXIT_REGRESSION
-    return _trouble(store, required, {cell.target.name for cell in cells})
+    return _trouble(store, sorted(needed), {cell.target.name for cell in cells})
 
 
 def _run(cells: Sequence[Cell], here: Here, store: SuiteStore) -> None:

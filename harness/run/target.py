@@ -91,11 +91,6 @@ class TargetRunner:
         """Return which environment was chosen and why, once one is."""
         return self._environment.note if self._environment else ""
 
-    @property
-    def given_up(self) -> str:
-        """Return why no cell of the target can run here, once that is known."""
-        return self._agent.reason if isinstance(self._agent, _GivenUp) else ""
-
     def run(self, cell: Cell) -> tuple[Outcome, str]:
         """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
         try:

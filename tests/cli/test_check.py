@@ -22,6 +22,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.models.trying import run_models
 from harness.plan import Cell
 from harness.record.outcome import End, Outcome
+from harness.record.store import Store
 from tests.models import data
 
 pytestmark = pytest.mark.unit
@@ -203,6 +204,20 @@ def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
     phase = "parse"
     assert check(*words) == 1
     assert "made up" not in capsys.readouterr().out
+
+
+def test_a_check_that_is_interrupted_reports_what_it_has(
+    ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(cells: list[Cell], *_: object, sink: Store, **__: object) -> list[Judged]:
+        sink.append(Outcome.blank(cells[0], "not_run", "no GPU"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.cli.check.run_models", interrupted)
+    assert check("--html", "out", "--json", "out.json") == 130
+    assert Path("out/index.html").is_file()
+    assert [each["class"] for each in json.loads(Path("out.json").read_text())["cells"]] == ["not_run"]
+    assert (ran, "interrupted" in capsys.readouterr().err) == ([], True)
 
 
 def test_whether_a_file_can_be_written_is_asked_without_touching_it(tmp_path: Path) -> None:

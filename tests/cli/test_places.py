@@ -125,8 +125,8 @@ def test_of_shipped_cases_nothing_is_to_be_accepted(
         return ()
 
     monkeypatch.setattr("harness.cli.run.advice", advice)
-    monkeypatch.setattr("harness.cli.run.built", lambda project, _: project)
-    for name in ("_run", "build_report"):
+    monkeypatch.setattr("harness.cli.run.built", lambda project, *_: project)
+    for name in ("_run", "write_report"):
         monkeypatch.setattr(f"harness.cli.run.{name}", lambda *_: None)
     monkeypatch.chdir(tmp_path)
     assert main(["run", "-k", "mish.fp32-ort131"]) == 3

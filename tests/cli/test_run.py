@@ -21,6 +21,7 @@ from harness.record.outcome import Outcome
 from harness.record.store import Store
 from tests import needs
 from tests.cli import project
+from tests.models import data
 
 #: Variant to what becomes of it: changes to an outcome that went well.
 Script = dict[str, dict[str, Any]]
@@ -135,7 +136,7 @@ def test_what_came_of_the_cells_is_told_before_the_report_is_made(
     def made(*_: object, **__: object) -> None:
         told.append(capsys.readouterr().out)
 
-    monkeypatch.setattr("harness.cli.run._report", made)
+    monkeypatch.setattr("harness.cli.run.write_report", made)
     assert play("-k", "relu", relu=WELL) == 0
     assert "1 cell on 1 target: " in told[0]
     assert capsys.readouterr().out == "report: reports/index.html\n"
@@ -326,3 +327,20 @@ def test_a_cell_that_is_flaky_is_named_and_fails_no_merge(
     assert "flaky: toy.relu-ort131: build_failed, ok on the same stack" in out
     assert "regressed" not in out
     assert (toy / "both" / "index.html").exists()
+
+
+@pytest.mark.unit
+def test_a_suite_that_is_run_after_the_cases_leaves_a_report_that_follows(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its page links to those of the suites."""
+
+    def ran(cells: list[Cell], _: object, store: Store) -> None:
+        for cell in cells:
+            store.append(project.outcome(cell))
+
+    project.record(toy, "toy.relu-ort131")
+    monkeypatch.setattr("harness.cli.suite._run", ran)
+    assert main(["report"]) == 0
+    assert main(["run", "--suite", str(data.three(toy / "mine")), "--target", "ort131"]) == 0
+    assert main(["verify"]) == 0, capsys.readouterr().out

@@ -84,6 +84,11 @@ def test_a_folder_of_models_and_one_that_no_longer_works(
         (["--suite", "onnx-nod"], 2, "error: no suite 'onnx-nod', and no folder; did you mean 'onnx-node'?"),
         (["--suite", "{folder}", "-k", "none"], 2, "-k 'none' matches no model of mine"),
         (["--suite", "{folder}", "--target", "rtx18"], 2, "rtx18"),
+        (
+            ["--suite", "{folder}", "--target", "ort131", "--require", "rtx17"],
+            2,
+            "--require rtx17: the selection holds no cell of that target",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(
