@@ -231,7 +231,7 @@ def _loaded(
     name: str,
 ) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]:
     """Return the functions of a verb that add its options, if it has any, and do its work."""
-    module = importlib.import_module(f"harness.cli.{VERBS[name][0]}")
+    module = importlib.import_module("harness.cli." + VERBS[name][0])
     word = name.replace("-", "_")
     return getattr(module, f"add_{word}", lambda _: None), getattr(module, f"do_{word}")
 
