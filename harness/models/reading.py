@@ -84,6 +84,36 @@ def inner_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from inner_nodes(inner)
 
 
+def invalid(model: onnx.ModelProto) -> Iterator[str]:
+    """Yield a sentence on the first node that ONNX's own schemas do not allow, and on the first unlike types.
+
+    A model of an opset that the installed onnx does not know is not held to any.
+    """
+    opsets = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
+    if opsets.get("", 0) > onnx.defs.onnx_opset_version():
+        return
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version, context.opset_imports = model.ir_version, opsets
+    for node in model.graph.node:
+        if node.domain in ("", "ai.onnx") and not any(each.HasField("g") for each in node.attribute):
+            try:
+                onnx.checker.check_node(node, context)
+            except onnx.checker.ValidationError as error:
+                where = f"{node.op_type} {node.name!r}"
+                yield f"no valid ONNX at opset {opsets.get('', '?')}: {where}: {_first_line(error)}"
+                break
+    try:
+        onnx.shape_inference.infer_shapes(model, check_type=True)
+    except onnx.shape_inference.InferenceError as error:
+        yield f"no valid ONNX, which promotes no types: {_first_line(error).removeprefix('[ShapeInferenceError] ')}"
+    except Exception:  # noqa: BLE001  (of a large or unknown model it raises anything)
+        return
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
 def count_quantisers(model: onnx.ModelProto) -> int:
     """Return the number of Q/DQ nodes of a model, those of branches and loops among them."""
     nodes = (*model.graph.node, *inner_nodes(model.graph))

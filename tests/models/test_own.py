@@ -425,3 +425,26 @@ def test_nodes_of_branches_are_counted_and_pairs_that_ask_nothing_are_named(
     (line, *_) = head(own)
     assert line.startswith("m.onnx: ")
     assert words in line
+
+
+@pytest.mark.parametrize(
+    ("opset", "body", "words"),
+    [
+        (13, "y = Relu(x)", ""),
+        (
+            12,
+            "s = Constant<value = float {0.1}>() q = QuantizeLinear(x, s) y = DequantizeLinear<axis = 0>(q, s)",
+            "axis",
+        ),
+        (17, "c = Cast<to = 6>(x) y = Div(c, x)", "inconsistent type"),
+        (99, "y = Relu<mine = 1>(x)", ""),
+        (17, "y = mine.Anything<mine = 1>(x)", ""),
+    ],
+)
+def test_what_onnx_itself_does_not_allow_is_told(opset: int, body: str, words: str) -> None:
+    """DequantizeLinear has an axis from opset 13 on; of an opset that onnx does not know nothing is told."""
+    opsets = f'["": {opset}, "mine": 1]'
+    text = f"<ir_version: 8, opset_import: {opsets}> g (float[2,2] x) => (float[2,2] y) {{ {body} }}"
+    own = own_model(onnx.parser.parse_model(text), "m.onnx", Wanted(), name="m")
+    assert len(own.assumed) == bool(words)
+    assert all("no valid ONNX" in line and words in line for line in own.assumed)

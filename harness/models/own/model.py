@@ -29,7 +29,7 @@ from harness.models.own.shapes import (
     profiles,
     runs_at,
 )
-from harness.models.reading import count_quantisers, describe, inner_nodes, read_beside
+from harness.models.reading import count_quantisers, describe, inner_nodes, invalid, read_beside
 from harness.record.outcome import Node
 from harness.run.child import ChildFailed, stream
 from harness.run.prepared import MEMORY_MIB, SECONDS, Weights, memory_for
@@ -88,6 +88,7 @@ class Wanted:
 class OwnModel:
     """A model of the user's: `label` is its name to the user; `assumed` are sentences on all that was made up.
 
+    Sentences on what ONNX itself does not allow stand there too.
     `weights` are those that stay in their files. `made_up` are the shapes of its dynamic inputs as --shapes takes them,
     "" where the user gives all, or only a batch is made up. `inner` counts the nodes of branches and loops, and
     `quantisers` all Q/DQ nodes.
@@ -192,7 +193,7 @@ def own_model(
         nodes,
         opset=describe(model)[1],
         wishes=wished(variant, nodes),
-        assumed=(*assumed, *renamed),
+        assumed=(*assumed, *renamed, *invalid(model)),
         made_up=made_up,
         inner=sum(1 for _ in inner_nodes(model.graph)),
         quantisers=count_quantisers(model),
