@@ -164,7 +164,9 @@ def searched(
         lacked = [(name, text) for text in errors if (name := lacked_name(text))]
     else:
         lacked = list(missing)
-    said = [text for _, text in order] if order is not None else [each.text for each in outcome.messages]
+    # Many a message ends in a blank, which one place takes off: it stays one message.
+    messages = [text for _, text in order] if order is not None else [each.text for each in outcome.messages]
+    said = [text.strip() for text in messages]
     native = complaints.native(outcome)
     plain: dict[str, Sequence[str]] = {
         "errors": errors,

@@ -169,7 +169,7 @@ const searched = (known, said) => {
   const told = (/** @type {string[]} */ texts) => [...new Set(texts)].filter(Boolean).map((text) => ({ text, groups: {}, said: "" }));
   const severe = [...messages.filter((/** @type {string[]} */ [severity]) => ERRORS.has(severity)).map((/** @type {string[]} */ [, text]) => text), ...parserErrors.map((/** @type {any} */ { text }) => text), errors.join("\n")].map(clean).filter(Boolean);
   const native = textLines(said.native.join("\n")).filter((line) => line.trim() && !finders.noise.test(line));
-  const order = said.order.map((/** @type {string[]} */ [, text]) => text);
+  const order = said.order.map((/** @type {string[]} */ [, text]) => text.trim());
   const unread = [...new Set([...severe, ...order])].flatMap((text) => {
     const found = finders.no_importer.exec(text)?.groups;
     return found ? [{ text: `${found.a || found.b}: No importer registered`, groups: {}, said: text }] : [];
