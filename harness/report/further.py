@@ -68,8 +68,9 @@ def further_rows(entries: Sequence[Mapping[str, Any]], question: str = "") -> tu
 
 
 def further_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `further.json`."""
+    """Return the JSON Schema of `further.json`, with the words of `Class`."""
     found: dict[str, Any] = json.loads(_SCHEMA.read_text(encoding="utf-8"))
+    found["$defs"]["class"] = {"enum": [str(cls) for cls in Class]}
     return found
 
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
@@ -94,10 +95,7 @@ def _packed(text: str) -> str:
 
 def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
     """Return the data of the app beside results.json, as JSON: names of classes and kinds, and the paste box's data."""
-    marks = {
-        str(cls): {"letters": mark.letters, "shape": mark.shape, "name": mark.name, "meaning": mark.meaning}
-        for cls, mark in MARKS.items()
-    }
+    marks = {str(cls): asdict(mark) for cls, mark in MARKS.items()}
     kinds = [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()]
     roles = {str(role): name for role, name in ROLES.items()}
     return json.dumps(

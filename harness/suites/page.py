@@ -42,13 +42,11 @@ NOTE = (
 #: What an operator table of NVIDIA's says, as it is marked.
 TABLED = {
     State.BLOCKED: Mark(
-        "✕", "square k-parse_failed", "Blocked", "no importer, not this type, or a broken restriction"
+        "fails", "✕", "square", "Blocked", "no importer, not this type, or a broken restriction"
     ),
-    State.RESTRICTED: Mark(
-        "!", "tab k-precision_lost", "Restricted", "the graph does not decide a restriction"
-    ),
-    State.UNKNOWN: Mark("?", "tab k-infra_error", "Unknown", "needs a plugin, or the graph was not read"),
-    State.CLEAR: Mark("○", "none", "Clear", "nothing against it, which is no promise"),
+    State.RESTRICTED: Mark("lost", "!", "tab", "Restricted", "the graph does not decide a restriction"),
+    State.UNKNOWN: Mark("unknown", "?", "tab", "Unknown", "needs a plugin, or the graph was not read"),
+    State.CLEAR: Mark("unknown", "○", "none", "Clear", "nothing against it, which is no promise"),
 }
 
 

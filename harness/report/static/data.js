@@ -11,22 +11,13 @@ const placeOf = new Map(rows.flatMap((row) => row.cells.map((cell, column) => /*
 const ran = (target) => Boolean(target.stamps);
 
 // The seven words for what is known of a cell, the same wherever one is shown, and those that say nothing of an engine.
-/** @type {{ [state: string]: { name: string; classes: string[] } }} */
-const STATES = {
-  works: { name: "Works", classes: ["ok"] },
-  builds: { name: "Builds, not run", classes: ["built"] },
-  lost: { name: "Loses precision", classes: ["precision_lost"] },
-  wrong: { name: "Wrong numbers", classes: ["inaccurate"] },
-  fails: { name: "Fails", classes: ["parse_failed", "build_failed", "load_failed", "run_failed", "crashed", "timed_out", "out_of_memory", "fails_when_run"] },
-  removed: { name: "API removed", classes: ["api_removed"] },
-  unknown: { name: "Not known", classes: ["not_run", "needs_gpu_to_build", "infra_error", "not_applicable"] },
-};
-const stateOfClass = new Map(Object.entries(STATES).flatMap(([state, { classes }]) => classes.map((cls) => /** @type {const} */ ([cls, state]))));
+/** @type {{ [state: string]: string }} */
+const STATES = { works: "Works", builds: "Builds, not run", lost: "Loses precision", wrong: "Wrong numbers", fails: "Fails", removed: "API removed", unknown: "Not known" };
 // What a cell is drawn as: its class, but for an engine that builds and is known to fail when it is run.
 /** @type {(cell: Cell) => string} */
 const drawnAs = (cell) => (cell.verdict === "fails_when_run" ? "fails_when_run" : cell.class);
 /** @type {(cell: Cell) => string} */
-const stateOf = (cell) => stateOfClass.get(drawnAs(cell)) || "unknown";
+const stateOf = (cell) => words.marks[drawnAs(cell)].state;
 /** @type {(cell: Cell) => boolean} */
 const known = (cell) => cell.basis !== null;
 /** @type {(cell: Cell) => boolean} */
@@ -70,7 +61,7 @@ const capital = (text) => (/^[a-z]+[ ,;:.]/.test(text) ? text[0].toUpperCase() +
 /** @type {(cell: Cell) => Element} */
 const badge = (cell) => {
   const mark = words.marks[drawnAs(cell)];
-  return make("b", { class: `badge ${mark.shape} k-${drawnAs(cell)} b-${cell.basis || "none"}`, "aria-hidden": "true" }, mark.letters);
+  return make("b", { class: `badge ${mark.shape} k-${mark.state} b-${cell.basis || "none"}`, "aria-hidden": "true" }, mark.letters);
 };
 /** @type {(id: string, text?: string) => Element} */
 const cellLink = (id, text) => make("a", { href: `#${encodeURIComponent(id)}`, class: "cellref" }, text || id);

@@ -20,7 +20,7 @@ const TOPICS = [...new Set(rows.flatMap((row) => row.topics))];
 const fillFilters = () => {
   byId("topic").replaceChildren(make("option", { value: "" }, "every topic"), ...TOPICS.map((topic) => make("option", {}, topic)));
   byId("topic").value = state.topic;
-  byId("states").replaceChildren(...Object.entries(STATES).map(([key, { name }]) => {
+  byId("states").replaceChildren(...Object.entries(STATES).map(([key, name]) => {
     const button = make("button", { type: "button", class: `chip s-${key}`, "aria-pressed": String(state.state === key) }, name);
     button.addEventListener("click", () => { state.state = state.state === key ? "" : key; fillFilters(); changed(); });
     return button;

@@ -64,7 +64,7 @@ const cellElement = (row, column) => {
   const cell = row.cells[target.index];
   const news = known(cell) && ["regressed", "new", "fixed"].includes(cell.verdict) && !(cell.verdict === "new" && !failing(cell)) ? cell.verdict : "";
   const corner = cell.by_gpu.length > 1 && new Set(cell.by_gpu.map((one) => one.class)).size > 1 ? "⇄" : cell.flaky ? "~" : news ? { regressed: "!", new: "+", fixed: "★" }[news] : "";
-  const named = `${row.title}, ${column.targets.map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)].name}; ${verdictOf(cell)}${news ? `; ${news}` : ""}`;
+  const named = `${row.title}, ${column.targets.map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)]}; ${verdictOf(cell)}${news ? `; ${news}` : ""}`;
   const anchor = make("a", { href: `#${encodeURIComponent(cell.id)}`, title: named, tabindex: "-1" }, badge(cell), corner ? [" ", make("sup", {}, corner)] : null, cell.chip ? [" ", make("small", {}, cell.chip)] : null);
   anchor.setAttribute("aria-label", `${named}. Shown: ${anchor.textContent}`);
   return make("td", { class: `${columnClass(column)} s-${stateOf(cell)} ${news ? `n-${news}` : ""}` }, anchor);

@@ -96,7 +96,7 @@ const openPanel = (id) => {
   const source = sourcesOf(cell);
   /** @type {any[]} */
   const parts = [make("header", {}, make("h2", { tabindex: "-1" }, title), make("nav", { "aria-label": "Cell" }, previous, next, copying("Copy link", () => location.href), close)),
-    make("p", { class: "verdict" }, badge(cell), " ", make("b", {}, STATES[stateOf(cell)].name), known(cell) ? (cell.text === STATES[stateOf(cell)].name.toLowerCase() ? "." : `: ${cell.text}.`) : cell.class === "not_applicable" ? `: ${cell.reason}.` : ". Nobody measured it, and nobody reports of it."),
+    make("p", { class: "verdict" }, badge(cell), " ", make("b", {}, STATES[stateOf(cell)]), known(cell) ? (cell.text === STATES[stateOf(cell)].toLowerCase() ? "." : `: ${cell.text}.`) : cell.class === "not_applicable" ? `: ${cell.reason}.` : ". Nobody measured it, and nobody reports of it."),
     make("p", { class: "quiet" }, basisOf(cell) === "reported" ? `Reported: ${source}. Not measured here.` : basisOf(cell) === "measured before" ? "Measured before, accepted as the expected result; not run for this report." : basisOf(cell) === "measured" ? `Measured${cell.gpu ? ` on ${cell.gpu[1]}` : ""}.` : "", cell.stale ? ` ${cell.reason}.` : ""),
     basisOf(cell) === "reported" ? claimsOf(cell, row).filter(({ note }) => note).slice(0, 2).map(({ note }) => make("p", {}, capital(note.replace(/\.?$/, ".")))) : null, ...why(cell, row), ...change(cell, row, column), ...besideA(cell, row, target), ...elsewhere(row, column), ...runIt(cell, row, target), ...evidence(cell, row)];
   panel.replaceChildren(...parts.flat(Infinity).filter((part) => part !== null && part !== undefined && part !== ""));
