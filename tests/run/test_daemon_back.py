@@ -77,7 +77,7 @@ def test_a_daemon_that_stays_away_is_waited_for_once_by_all(
     bench.during(front.cut)
     found = run(runner, "nap")
     assert found.cls is Class.INFRA_ERROR
-    gone = "no connection; is the docker daemon running?; it was waited for 1 s"
+    gone = "no connection (is the docker daemon running?); it was waited for 1 s"
     assert found.reason == f"Docker does not answer at {front.address}: {gone}"
     # Whoever waited now would do so for a minute.
     monkeypatch.setattr(client, "_PAUSE", 60.0)

@@ -183,7 +183,9 @@ def _silent(host: str, text: str) -> InfraError:
     ssh = text.partition("stderr=")[2] or (text if address(host).startswith("ssh://") else "")
     why = ssh_trouble(ssh) if ssh else reason(text)
     why = re.sub(
-        r"^Cannot connect to the Docker daemon at \S+ (Is the docker)", r"no connection; is the docker", why
+        r"^Cannot connect to the Docker daemon at \S+ Is (the docker daemon running\?)",
+        r"no connection (is \1)",
+        why,
     )
     return InfraError(f"Docker does not answer at {address(host)}: {why}")
 

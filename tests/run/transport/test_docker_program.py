@@ -43,8 +43,8 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 @pytest.mark.parametrize(
     ("script", "sentence"),
     [
-        (f"echo '{ABSENT}' >&2; exit 1", "no connection; is the docker daemon running?"),
-        (f"""echo '{{"ServerErrors": ["{ABSENT}"]}}'""", "no connection; is the docker daemon running?"),
+        (f"echo '{ABSENT}' >&2; exit 1", "no connection (is the docker daemon running?)"),
+        (f"""echo '{{"ServerErrors": ["{ABSENT}"]}}'""", "no connection (is the docker daemon running?)"),
         ("echo 'error during connect: EOF' >&2; exit 1", "error during connect: EOF"),
         ("echo 'Error response from daemon: busy' >&2; exit 1", "busy"),
     ],
