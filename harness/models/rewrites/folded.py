@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 
 import onnx
+import onnx.compose
 from onnx import helper, numpy_helper
 
 from harness.layers.operators import dequantises, quantises
@@ -41,50 +42,22 @@ def _decided(model: onnx.ModelProto) -> onnx.ModelProto | None:
             continue
         wanted = "then_branch" if numpy_helper.to_array(condition).all() else "else_branch"
         branch = next(item.g for item in node.attribute if item.name == wanted)
-        made.graph.initializer.extend(
-            _inline(branch, node, f"{node.name or node.output[0]}/{index}", made.graph)
-        )
+        _inline(branch, node, f"{node.name or node.output[0]}/{index}/", made.graph)
         changed = True
     graph = made.graph
     return assembled(made, graph.node, graph.input, graph.output) if changed else None
 
 
-def _inline(
-    branch: onnx.GraphProto, node: onnx.NodeProto, prefix: str, graph: onnx.GraphProto
-) -> Iterator[onnx.TensorProto]:
-    """Append the nodes of a branch to a graph, its tensors under names of their own; yield its initialisers."""
+def _inline(branch: onnx.GraphProto, node: onnx.NodeProto, prefix: str, graph: onnx.GraphProto) -> None:
+    """Append the nodes and initialisers of a branch to a graph, under names of their own."""
     own = [each.name for each in branch.initializer]
     own += [name for inner in branch.node for name in inner.output if name]
-    names = {name: f"{prefix}/{name}" for name in own}
-    for inner in branch.node:
-        graph.node.append(_renamed(inner, names))
-    for value, output in zip(branch.output, node.output, strict=True):
-        source = names.get(value.name, value.name)
-        graph.node.append(helper.make_node("Identity", [source], [output], name=f"{output}/taken"))
-    for each in branch.initializer:
-        tensor = onnx.TensorProto()
-        tensor.CopyFrom(each)
-        tensor.name = names[each.name]
-        yield tensor
-
-
-def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
-    """Return a node that reads and makes tensors by other names, in its subgraphs too."""
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    _rename(made, names)
-    return made
-
-
-def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
-    for tensors in (node.input, node.output):
-        tensors[:] = [names.get(name, name) for name in tensors]
-    for attribute in node.attribute:
-        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            for inner in graph.node:
-                _rename(inner, names)
-            for value in graph.output:
-                value.name = names.get(value.name, value.name)
+    names = {name: f"{prefix}{name}" for name in own}
+    renamed = onnx.compose.add_prefix_graph(branch, prefix, rename_outputs=False, name_map=names)
+    graph.node.extend(renamed.node)
+    for value, output in zip(renamed.output, node.output, strict=True):
+        graph.node.append(helper.make_node("Identity", [value.name], [output], name=f"{output}/taken"))
+    graph.initializer.extend(renamed.initializer)
 
 
 def _computed(model: onnx.ModelProto) -> onnx.ModelProto | None:
