@@ -36,6 +36,12 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
+def some(words: Sequence[str], most: int = 3, separator: str = ", ") -> str:
+    """Return the first of many words, and how many more there are: "a, b, c and 4 more"."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return separator.join(words[:most]) + more
+
+
 def clip(text: str, limit: int) -> str:
     """Return the text with no more than `limit` characters, its end replaced by … where it is longer."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -80,6 +86,4 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word.casefold(), folded, n=1)
     if near:
         return f"did you mean {folded[near[0]]!r}?"
-    if len(names) > _MOST_LISTED:
-        return f"known: {', '.join(names[:_MOST_LISTED])} and {len(names) - _MOST_LISTED} more"
-    return f"known: {', '.join(names)}" if names else "there are none"
+    return f"known: {some(names, _MOST_LISTED)}" if names else "there are none"

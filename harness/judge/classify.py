@@ -16,6 +16,7 @@ from harness.layers.datatype import same_precision
 from harness.layers.operators import MAY_VANISH
 from harness.layers.precision import node_precision
 from harness.record.outcome import ON_AN_ENGINE, Accuracy, Outcome
+from harness.text import some
 from harness.words import Class, Precision, said
 
 
@@ -147,26 +148,20 @@ def classify(
 
     `got` is the precision of each node, read from the outcome's layers unless given.
     """
-    early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
-    found = early or _finished(outcome, wish, _read(outcome) if got is None else got)
+    found = _not_judged(outcome) or _ended_badly(outcome) or _failed(outcome)
+    if found is None:
+        got = node_precision(outcome.nodes, outcome.layers) if got is None else got
+        found = _finished(outcome, wish, got)
     return replace(found, derived=wish.derived, built=outcome.failed_phase in ON_AN_ENGINE)
 
 
-def _read(outcome: Outcome) -> Mapping[str, Precision]:
-    return node_precision(outcome.nodes, outcome.layers)
-
-
 def _not_judged(outcome: Outcome) -> Classification | None:
-    if outcome.state == "done":
-        return None
-    cls = Class(outcome.state)
-    return Classification(cls, outcome.reason or f"recorded as {cls} without a reason")
-
-
-def _removed(outcome: Outcome) -> Classification | None:
-    if outcome.missing_api is None:
-        return None
-    return Classification(Class.API_REMOVED, f"this version has no {outcome.missing_api}")
+    if outcome.state != "done":
+        cls = Class(outcome.state)
+        return Classification(cls, outcome.reason or f"recorded as {cls} without a reason")
+    if outcome.missing_api is not None:
+        return Classification(Class.API_REMOVED, f"this version has no {outcome.missing_api}")
+    return None
 
 
 def _ended_badly(outcome: Outcome) -> Classification | None:
@@ -227,7 +222,7 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
         agree, not_compared = ", numbers agree with the reference", "; numbers were not compared"
         reason += agree if outcome.accuracy else not_compared + _colon(outcome.uncompared)
     if unverified:
-        reason += f"; the precision of {_names(unverified)} is not known"
+        reason += f"; the precision of {some(unverified)} is not known"
         reason += "" if outcome.layers else ", because the engine listed no layers"
     return Classification(Class.OK if outcome.ran else Class.BUILT, reason, (), unverified)
 
@@ -305,12 +300,9 @@ def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
 
 
 def _lost_sentence(lost: tuple[Lost, ...]) -> str:
-    parts = [f"{node} ran in {said(got)}, not {said(wanted)}" for node, wanted, got in lost[:3]]
-    return "; ".join(parts) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")  # noqa: PLR2004
-
-
-def _names(nodes: tuple[str, ...]) -> str:
-    return ", ".join(nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")  # noqa: PLR2004
+    return some(
+        [f"{node} ran in {said(got)}, not {said(wanted)}" for node, wanted, got in lost], separator="; "
+    )
 
 
 def _colon(text: str) -> str:

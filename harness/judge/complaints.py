@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.record.outcome import Node, Outcome, ParserError
+from harness.text import some
 
 #: What the parser refuses before it has come to any node.
 INPUT = "network input"
@@ -47,7 +48,6 @@ NO_IMPLEMENTATION = re.compile(
 )
 #: In how many messages before the layer a reason of it stands.
 NEAR = 40
-_MOST_NAMES = 3
 #: Refusals of one text whose places are looked up: each look-up goes through all that the logger said.
 _MOST_REFUSED = 50
 
@@ -90,7 +90,7 @@ def find_place(
         operator = operator or found.operator
         if found.node and operator == found.operator:
             return found
-    named = _names([each.name for each in outcome.nodes if each.op == operator])
+    named = some([each.name for each in outcome.nodes if each.op == operator])
     if not named and len(outcome.nodes) == 1:
         (alone,) = outcome.nodes
         return Place(operator or alone.op, alone.name)
@@ -149,11 +149,6 @@ def _named_in(text: str, nodes: tuple[Node, ...]) -> Node | None:
         if match:
             found[match.start(), -len(node.name)] = node
     return found[min(found)] if found else None
-
-
-def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 #: Characters kept of a line in a reason; the record's messages hold the whole text.

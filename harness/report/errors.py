@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from harness.case import Expectation
 from harness.engines import ENGINES
 from harness.judge.diagnosis import blank, in_general
+from harness.judge.findings import kind
 from harness.judge.signatures import Signature, load_signatures, load_texts
 from harness.known.cell import without_blanks
 from harness.known.model import Known, VariantView
@@ -123,8 +124,8 @@ def error_entries(results: Results) -> tuple[ErrorEntry, ...]:
     """Return an entry for every signature: failures before warnings before harmless lines, most reported first."""
     book = _Book(results)
     made = [book.entry(signature) for signature in load_signatures()]
-    order = {"failure": 0, "warning": 1, "harmless": 2}
-    return tuple(sorted(made, key=lambda entry: (order[entry.kind], -_reports(entry), not entry.seen)))
+    order = ("failure", "warning", "harmless").index
+    return tuple(sorted(made, key=lambda entry: (order(entry.kind), -_reports(entry), not entry.seen)))
 
 
 def _related(own: str, text: str) -> tuple[tuple[str, str], ...]:
@@ -170,7 +171,7 @@ class _Book:
             cause=said.cause,
             advice=said.advice,
             harmless=blank(signature.harmless),
-            kind="harmless" if signature.innocent else "warning" if signature.note else "failure",
+            kind=kind(signature),
             operator=signature.operator,
             texts=texts,
             seen=self._seen(signature),

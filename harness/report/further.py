@@ -11,7 +11,7 @@ import jsonschema
 
 from harness.bounded import SMALL, parse_json, read_bytes
 from harness.errors import HandledError
-from harness.text import clip
+from harness.text import clip, some
 from harness.words import PREDICATE, Class, said
 
 #: Beside a report, as records are: what a report is made of and cannot be made again of the records.
@@ -78,13 +78,17 @@ def _blockers(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for each in _kinds(found["found"]):
         nodes = each["nodes"]
         many = f"{len(nodes)} times " if each["operator"] and each["named"] and len(nodes) > 1 else ""
-        where = f"{many}{each['operator'] or 'a fused region'}: {_names(nodes)}"
+        where = f"{many}{each['operator'] or 'a fused region'}: {some(nodes, _MOST_NAMES)}"
         where += "" if each["named"] else " (one of these: the engine names none)"
         cut = "after a cut: " if each["after_cut"] else ""
         why = f"{each['signature']}: {each['title']}" if each["signature"] else each["reason"]
         yield "blockers", where, _short(f"{cut}{why}{'. ' if each['advice'] else ''}{each['advice']}")
     if found["cut_as_well"]:
-        yield "blockers", _names(found["cut_as_well"]), "cut as well: their inputs have no known shape"
+        yield (
+            "blockers",
+            some(found["cut_as_well"], _MOST_NAMES),
+            "cut as well: their inputs have no known shape",
+        )
     yield "blockers", "in the end", _short(found["end"])
 
 
@@ -150,11 +154,6 @@ def _outputs(found: Mapping[str, Any]) -> str:
     if worst["max_abs"] == 0 and not worst["not_finite"]:
         return "all outputs the same"
     return f"outputs off by {worst['max_rel']:.2g} at most, cosine {worst['cosine']:.6f}"
-
-
-def _names(nodes: Sequence[str]) -> str:
-    more = f" and {len(nodes) - _MOST_NAMES} more" if len(nodes) > _MOST_NAMES else ""
-    return ", ".join(nodes[:_MOST_NAMES]) + more
 
 
 def _short(text: str) -> str:

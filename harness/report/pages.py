@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from urllib.parse import quote
 
 import jinja2
@@ -15,7 +15,7 @@ from harness.case import Expectation
 from harness.engines import ENGINES
 from harness.judge.names import Row, load_names, replaced
 from harness.known.claim import says
-from harness.known.model import CaseView, Known, VariantView
+from harness.known.model import CaseView, VariantView
 from harness.report.errors import ErrorEntry, error_entries, range_of
 from harness.report.labels import MARKS, ROLES
 from harness.report.model import Results
@@ -72,7 +72,8 @@ def own_pages(results: Results) -> dict[str, str]:
             entry=entry,
             failing_so=[case for case in results.cases if entry.id in by_case[case.name]],
         )
-    rows = _rows(results)
+    # Of each variant the cells of which something is measured or reported.
+    known = {variant.id: [cell for cell in cells if cell.basis] for variant, cells in results.rows()}
     for case in results.cases:
         page = page_of_case(case.name)
         pages[page] = _filled(
@@ -82,7 +83,7 @@ def own_pages(results: Results) -> dict[str, str]:
             case.title,
             description=case.summary,
             case=case,
-            known={variant.name: rows[case.name, variant.name] for variant in case.variants},
+            known={variant.name: known[variant.id] for variant in case.variants},
             errors=[entry for entry in entries if entry.id in by_case[case.name]],
         )
     return {**pages, STYLE: (STATIC / STYLE).read_text(encoding="utf-8")}
@@ -152,17 +153,13 @@ def templates() -> jinja2.Environment:
     )
     made.globals.update(page_of_case=page_of_case, page_of_error=page_of_error)
     made.filters.update(says=says, range_of=range_of, anchor=_anchor, capital=capital, blanks=_blanks)
-    made.filters.update(brief=_brief, brief_address=_brief_address)
+    made.filters.update(brief=partial(clip, limit=240), brief_address=_brief_address)
     return made
 
 
 def _anchor(cell: str) -> str:
     """Return the link to a cell by its id, as the report's script reads it."""
     return "#" + quote(cell.encode("utf-8", "replace"), safe="-_.!~*'()")
-
-
-def _brief(text: str) -> str:
-    return clip(text, 240)
 
 
 def _blanks(text: str) -> Markup:
@@ -186,11 +183,3 @@ def _signatures(results: Results) -> dict[str, set[str]]:
     for variant in results.variants:
         found[variant.case].update(claim.signature for claim in variant.claims if claim.signature)
     return found
-
-
-def _rows(results: Results) -> dict[tuple[str, str], list[Known]]:
-    """Return of each variant the cells of which something is measured or reported."""
-    return {
-        (variant.case, variant.name): [cell for cell in cells if cell.basis is not None]
-        for variant, cells in results.rows()
-    }

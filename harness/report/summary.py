@@ -11,7 +11,7 @@ from harness.known.cell import shared_advice
 from harness.known.model import Known, OnGpu
 from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.model import Results
-from harness.text import capital, listed, one_line
+from harness.text import capital, listed, one_line, some
 from harness.words import GOOD, UNJUDGED, Basis, Class
 
 #: GitHub refuses a comment of more than 65 536 characters; a job summary may have 1 MiB.
@@ -26,7 +26,8 @@ _LISTED = ("regressed", "new", "fixed", "new_ok", "infra")
 
 def summary(results: Results) -> str:
     """Return the summary: the same text for the same results, at most `LIMIT_BYTES` of UTF-8."""
-    listed = [_cells(results, key) for key in _LISTED]
+    cells = {key: [_cell(cell) for cell in results.cells if bucket(cell) == key] for key in _LISTED}
+    listed = [_section(BUCKETS[key][0], lines) for key, lines in cells.items()]
     sections = [_head(results), *listed, _changes(results), _causes(results)]
     text = ""
     for section in filter(None, sections):
@@ -59,20 +60,13 @@ def _verdict(tally: dict[str, int]) -> str:
     return " ".join(bad) if bad else "**No regression and no new failure.**"
 
 
-def _cells(results: Results, key: str) -> list[str]:
-    cells = [cell for cell in results.cells if bucket(cell) == key]
-    return _section(BUCKETS[key][0], [_cell(cell) for cell in cells])
-
-
 def _cell(cell: Known) -> str:
     said = f"{MARKS[cell.cls].name.lower()}. {_plain(capital(cell.reason))}"
     differing = disagreement(cell.by_gpu)
     gpus = f" GPUs disagree: {_plain(differing)}." if differing else ""
-    return f"- {_code(cell.id)}: {said}{gpus}{_advice(cell)}"
-
-
-def _advice(cell: Known) -> str:
-    return f" **{_plain(cell.diagnosis.title)}.** {_plain(cell.diagnosis.advice)}" if cell.diagnosis else ""
+    found = cell.diagnosis
+    advice = f" **{_plain(found.title)}.** {_plain(found.advice)}" if found else ""
+    return f"- {_code(cell.id)}: {said}{gpus}{advice}"
 
 
 def _changes(results: Results) -> list[str]:
@@ -80,10 +74,10 @@ def _changes(results: Results) -> list[str]:
     found: dict[tuple[str, str, str, str], list[Change]] = {}
     for change in results.changes:
         found.setdefault((change.series, change.versions, change.kind, change.text), []).append(change)
-    lines = [
-        f"- **{_plain(f'{series} {versions}')}**, {kind}: {_plain(text)}: {_names(changes)}"
-        for (series, versions, kind, text), changes in sorted(found.items(), key=_rank)
-    ]
+    lines = []
+    for (series, versions, kind, text), changes in sorted(found.items(), key=_rank):
+        names = some([_code(f"{change.case}.{change.variant}") for change in changes], _PER_GROUP)
+        lines.append(f"- **{_plain(f'{series} {versions}')}**, {kind}: {_plain(text)}: {names}")
     return _section("Changed between versions", lines, len(results.changes))
 
 
@@ -91,11 +85,6 @@ def _rank(entry: tuple[tuple[str, str, str, str], list[Change]]) -> tuple[bool, 
     """Order changes: results before precision, worse before better, the most variants first."""
     (_, _, kind, _), changes = entry
     return kind != "result", changes[0].better is not False, -len(changes)
-
-
-def _names(changes: Sequence[Change]) -> str:
-    named = ", ".join(_code(f"{change.case}.{change.variant}") for change in changes[:_PER_GROUP])
-    return named + (f" and {len(changes) - _PER_GROUP} more" if len(changes) > _PER_GROUP else "")
 
 
 def _causes(results: Results) -> list[str]:
