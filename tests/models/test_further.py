@@ -18,8 +18,16 @@ from harness.judge.cell import Judged
 from harness.layers.asked import asked
 from harness.models.blockers import blockers
 from harness.models.check import kept, works
-from harness.models.floating import MOST_TRIES, leave_float, quantised_nodes
-from harness.models.further import Asking, Further, Questions, as_json, latest
+from harness.models.further import (
+    MOST_TRIES,
+    Asking,
+    Further,
+    Questions,
+    as_json,
+    latest,
+    leave_float,
+    quantised_nodes,
+)
 from harness.models.own.model import OwnModel, Wanted, own_model
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.trying import Bench

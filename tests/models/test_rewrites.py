@@ -13,15 +13,14 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.case import Graph, Quantiser
 from harness.layers.asked import asked
 from harness.models.rewrites import REWRITES, half, unquantised
-from harness.models.rewrites.folded import fold
-from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
-from harness.models.rewrites.operators import (
+from harness.models.rewrites.floats import (
     float_deconvolution,
     float_weights,
     half_deconvolution,
     half_products,
-    zeros_in_kernel,
 )
+from harness.models.rewrites.folded import fold
+from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
 from harness.models.rewrites.quantised import (
     behind_activation,
     concat_after,
@@ -31,6 +30,7 @@ from harness.models.rewrites.quantised import (
     mark_output,
     scalar_scale,
     zero_points,
+    zeros_in_kernel,
 )
 from harness.run.numbers import Array, compare, make_inputs, reference
 from tests.models.embedded import classifier, network

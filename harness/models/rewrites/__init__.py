@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import onnx
 
-from harness.models.rewrites.floats import half, unquantised
-from harness.models.rewrites.folded import fold
-from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
-from harness.models.rewrites.operators import (
+from harness.models.rewrites.floats import (
     float_deconvolution,
     float_weights,
+    half,
     half_deconvolution,
     half_products,
-    zeros_in_kernel,
+    unquantised,
 )
+from harness.models.rewrites.folded import fold
+from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
 from harness.models.rewrites.quantised import (
     behind_activation,
     concat_after,
@@ -29,6 +29,7 @@ from harness.models.rewrites.quantised import (
     mark_output,
     scalar_scale,
     zero_points,
+    zeros_in_kernel,
 )
 
 __all__ = ["REWRITES", "Rewrite", "half", "unquantised"]

@@ -1,4 +1,4 @@
-"""Rewrites of a model, or of some nodes, to floating point: without Q/DQ, or in FP16 between Casts.
+"""Rewrites to floating point, of a model or of the nodes that a version has no kernel for: without Q/DQ, or in FP16.
 
 FP16 is our own, for the converters that exist (onnxconverter-common, ONNX Runtime's copy of it) are no dependency, and
 go by lists of operators; here ONNX's own schemas say which input takes FP16.
@@ -12,8 +12,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from harness.layers.operators import dequantises, quantises
-from harness.models.graphs import values_of
+from harness.case import effective_name
+from harness.layers.operators import MULTIPLYING, dequantises, quantises
+from harness.models.graphs import has_subgraph, values_of
 from harness.models.rewrites.editor import Editor
 from harness.run.numbers import Array
 
@@ -159,7 +160,7 @@ def _slots(
 ) -> tuple[list[int], list[int]]:
     """Return which inputs and outputs of a node are to be FP16."""
     nothing: tuple[list[int], list[int]] = [], []
-    if node.op_type in _TYPED or any(item.HasField("g") or item.graphs for item in node.attribute):
+    if node.op_type in _TYPED or has_subgraph(node):
         return nothing
     try:
         schema = onnx.defs.get_schema(node.op_type, opsets.get(node.domain, 1), node.domain)
@@ -186,3 +187,35 @@ def _halved(editor: Editor, name: str) -> str:
     if stored is None:
         return editor.add("Cast", [name], f"{name}/half", to=_HALF)
     return editor.constant(f"{name}/half", np.clip(stored, -_LARGEST, _LARGEST).astype(np.float16))
+
+
+def float_weights(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model without Q/DQ on the weights of the convolutions that are blamed."""
+    editor = Editor(model)
+    for conv in editor.of("Conv"):
+        if effective_name(conv) in blamed and len(conv.input) > 1:
+            float_operand(editor, conv, 1)
+    return editor.done()
+
+
+def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose quantised deconvolutions have no Q/DQ and compute in FP16 between Casts."""
+    found = float_deconvolution(model, ())
+    if found is None:
+        return None
+    return half(found, [effective_name(each) for each in _deconvolutions(Editor(model))])
+
+
+def float_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose quantised deconvolutions have no Q/DQ."""
+    return unquantised(model, [effective_name(each) for each in _deconvolutions(Editor(model))])
+
+
+def half_products(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model that computes all nodes of the operators that are blamed in FP16, between Casts."""
+    operators = {node.op_type for node in model.graph.node if effective_name(node) in blamed} & MULTIPLYING
+    return half(model, [effective_name(node) for node in model.graph.node if node.op_type in operators])
+
+
+def _deconvolutions(editor: Editor) -> list[onnx.NodeProto]:
+    return [node for node in editor.of("ConvTranspose") if editor.dequantiser(node.input[0]) is not None]

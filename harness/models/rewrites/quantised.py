@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import onnx
+from onnx import helper
 
 from harness.case import effective_name
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
@@ -200,6 +201,25 @@ def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelPr
         value = values.get(conv.output[0])
         if value is not None and conv.output[0] not in editor.outputs:
             editor.output(value)
+    return editor.done()
+
+
+def zeros_in_kernel(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose deconvolutions with stride and dilation have zeros in their kernels and no dilation."""
+    editor = Editor(model)
+    for node in editor.of("ConvTranspose"):
+        held = {item.name: list(item.ints) for item in node.attribute if item.ints}
+        strides, dilations = held.get("strides", [1]), held.get("dilations", [1])
+        weight = editor.value(node.input[1])
+        if weight is None or max(strides) == 1 or max(dilations) == 1:
+            continue
+        extents = [(size - 1) * apart + 1 for size, apart in zip(weight.shape[2:], dilations, strict=True)]
+        wide = np.zeros((*weight.shape[:2], *extents), weight.dtype)
+        spread = (slice(None), slice(None), *(slice(None, None, apart) for apart in dilations))
+        wide[spread] = weight
+        editor.read(node, 1, editor.constant(f"{node.input[1]}/with_zeros", wide))
+        drop_attributes(node, "dilations", "kernel_shape")
+        node.attribute.append(helper.make_attribute("kernel_shape", extents))
     return editor.done()
 
 
