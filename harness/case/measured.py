@@ -171,7 +171,7 @@ def write(path: Path, targets: Iterable[Measured]) -> None:
             fields = {"version": each.version, "driver": each.driver, "measured": each.measured}
             cells: dict[str, dict[str, str]] = {}
             for (case, variant), claim in sorted(each.cells.items()):
-                cells.setdefault(case, {})[variant] = _text(claim)
+                cells.setdefault(case, {})[variant] = " ".join(filter(None, claim))
             entry = {**fields, "cells": cells}
             if each.product:
                 gpus = data[name].setdefault("gpus", {})
@@ -189,11 +189,6 @@ def write(path: Path, targets: Iterable[Measured]) -> None:
 def _order(measured: Measured) -> tuple[list[int], str]:
     capability = measured.compute_capability
     return [int(part) for part in capability.split(".")] if capability else [], measured.product
-
-
-def _text(claim: tuple[Class, str | None]) -> str:
-    cls, signature = claim
-    return f"{cls} {signature}" if signature else str(cls)
 
 
 def with_measured(cases: Iterable[Case], measured: Iterable[Measured]) -> tuple[Case, ...]:

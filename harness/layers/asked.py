@@ -166,14 +166,10 @@ class _Graph:
         makers = [producer]
         if producer and producer.op_type == "Concat":
             makers = [self._source(name) for name in producer.input]
-        read = {self._dequantised(maker) for maker in makers}
+        read = {self._read(maker) if maker and dequantises(maker.op_type) else None for maker in makers}
         found = (read.pop() if len(read) == 1 else None) or self._type(tensor)
         # An operator that nobody knows gives a float.
         return Precision.FP32 if found is Precision.UNKNOWN else found
-
-    def _dequantised(self, node: onnx.NodeProto | None) -> Precision | None:
-        """Return the type that a node dequantises, None where it is none that does."""
-        return self._read(node) if node and dequantises(node.op_type) else None
 
     def _read(self, node: onnx.NodeProto) -> Precision:
         """Return the type that a node dequantises."""

@@ -42,7 +42,8 @@ def node_precision(nodes: Sequence[Node], layers: Sequence[Layer]) -> dict[str, 
             continue
         answering = _answering(node, layers)
         if answering is not None:
-            agreed = _agreed(answering)
+            precisions = {Precision(layer.precision) for layer in answering}
+            agreed = precisions.pop() if len(precisions) == 1 else Precision.UNKNOWN
             stored = agreed in FLOATS and node.precision in _STORED
             found[node.name] = _of_stored(node, answering, layers, agreed) if stored else agreed
     return found
@@ -80,11 +81,6 @@ def _of_stored(
         for layer in layers
     )
     return word if widened else agreed
-
-
-def _agreed(layers: Sequence[Layer]) -> Precision:
-    precisions = {Precision(layer.precision) for layer in layers}
-    return precisions.pop() if len(precisions) == 1 else Precision.UNKNOWN
 
 
 _KERNEL = re.compile(r"(?:^|_)f?mha(?:_|$)")

@@ -149,7 +149,9 @@ def agreed(told: Sequence[Told]) -> Told:
 
 def _alike(judged: Judged, good: Judged, bad: Judged, *, by_cause: bool) -> Told:
     def key(each: Judged) -> tuple[Class, str]:
-        return _group(each), (each.signature or "") if by_cause else ""
+        # The good ones are one: a machine without a GPU only builds a model that another runs.
+        cls = each.classification.cls
+        return Class.OK if cls in GOOD else cls, (each.signature or "") if by_cause else ""
 
     words = f"{judged.classification.cls} {judged.signature or ''}".strip()
     if key(judged) == key(good):
@@ -159,11 +161,6 @@ def _alike(judged: Judged, good: Judged, bad: Judged, *, by_cause: bool) -> Told
     return Told(
         Answer.SKIP, f"{words}: neither as on {good.cell.target.name} nor as on {bad.cell.target.name}"
     )
-
-
-def _group(judged: Judged) -> Class:
-    """Return a class, the good ones as one: a machine without a GPU only builds a model that another runs."""
-    return Class.OK if judged.classification.cls in GOOD else judged.classification.cls
 
 
 def _numbers(judged: Judged) -> Told:

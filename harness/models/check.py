@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import statistics
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from harness.judge.cell import Judged
@@ -123,19 +123,13 @@ def changes(before: Judged, after: Judged) -> tuple[Change, ...]:
     """
     if not (engine_made(before) and engine_made(after)):
         return ()
-    return tuple(change for change in _pairs(before, after) if _matters(change, before))
-
-
-def _pairs(before: Judged, after: Judged) -> Iterator[Change]:
+    found = []
     for node in before.outcome.nodes:
         old, new = before.precision.get(node.name), after.precision.get(node.name)
         if old is not None and new is not None and not same_precision(old, new):
-            yield Change(node.name, old, new)
-
-
-def _matters(change: Change, before: Judged) -> bool:
-    operators = {node.name: node.op for node in before.outcome.nodes}
-    return operators[change.node] in MULTIPLYING or change.loses
+            change = Change(node.name, old, new)
+            found += [change] if node.op in MULTIPLYING or change.loses else []
+    return tuple(found)
 
 
 def lost_by_time(judged: Judged) -> tuple[tuple[Lost, float | None], ...]:

@@ -43,6 +43,11 @@ def reads(node: onnx.NodeProto) -> Iterator[str]:
             yield from (name for name in taken if name not in own)
 
 
+def has_subgraph(node: onnx.NodeProto) -> bool:
+    """Tell whether a node runs graphs of its own."""
+    return any(item.HasField("g") or item.graphs for item in node.attribute)
+
+
 def constants_of(graph: onnx.GraphProto) -> set[str]:
     """Return the tensors that no network input decides."""
     found = {each.name for each in graph.initializer} | {
@@ -363,8 +368,7 @@ class Cutter:
 
 def _is_plain(node: onnx.NodeProto) -> bool:
     """Tell whether the reference evaluator can be trusted with a node: of ONNX itself, without subgraphs or chance."""
-    subgraphs = any(each.HasField("g") or each.graphs for each in node.attribute)
-    return node.domain in STANDARD and node.op_type not in _RANDOM and not subgraphs
+    return node.domain in STANDARD and node.op_type not in _RANDOM and not has_subgraph(node)
 
 
 def _typed(value: onnx.ValueInfoProto) -> bool:

@@ -167,18 +167,15 @@ class Tries:
         cell = Cell(f"tries.{variant.name}-{target.name}", case, variant, target)
         self.count += 1
         self._told(target.name, self.count)
-        outcome, _ = self._runner(target).run(cell)
+        if target.name not in self._runners:
+            self._runners[target.name] = self._make_runner(target)
+        outcome, _ = self._runners[target.name].run(cell)
         return judge_cell(cell, outcome)
 
     def own(self, model: onnx.ModelProto, target: Target, wanted: Wanted) -> Judged:
         """Return the outcome of a user's model, or of a part of it, with the shapes that it can have."""
         made = own_model(model, "the model", replace(wanted, shapes=wanted.shapes.fitted(model)), name="own")
         return self.judged(made.variant.model_bytes(), target, made.variant.recipe, allowed=wanted.data)
-
-    def _runner(self, target: Target) -> TargetRunner:
-        if target.name not in self._runners:
-            self._runners[target.name] = self._make_runner(target)
-        return self._runners[target.name]
 
     def __enter__(self) -> Tries:  # noqa: PYI034  (Self is Python 3.11)
         return self

@@ -84,7 +84,7 @@ class About:
     def cells(self, targets: Iterable[Target], models: Mapping[str, bytes] | None = None) -> tuple[Cell, ...]:
         """Return a cell for each model on each target, in the order of a report; `models` by name, to be run."""
         columns = [(target, self._cases(recipe(target), models or {})) for target in targets]
-        rows = zip(*(_rows(cases) for _, cases in columns), strict=True)
+        rows = zip(*([(case, one) for case in cases for one in case] for _, cases in columns), strict=True)
         return tuple(
             Cell(f"{case.name}.{variant.name}-{target.name}", case, variant, target)
             for row in rows
@@ -174,10 +174,6 @@ class SuiteStore(Store):
         # The numbers of a model that ran are judged by the types that its layers ran in.
         nodes, layers = (outcome.nodes, outcome.layers) if outcome.accuracy else ((), ())
         return super().append(replace(outcome, messages=(), native_output="", nodes=nodes, layers=layers))
-
-
-def _rows(cases: Iterable[Case]) -> list[tuple[Case, Variant]]:
-    return [(case, variant) for case in cases for variant in case]
 
 
 def _order(entry: tuple[str, tuple[str, str]]) -> tuple[bool, str, str, int, str]:

@@ -66,10 +66,9 @@ class OwnPrepared(PreparedVariants):
         given = self._given_to(variant)
         fed = replace(given, calibration={}, libraries=())
         made: list[Prepared | Refused] = []
+        memory = memory_for(len(variant.model_bytes()))
         try:
-            made.extend(
-                stream(_own, variant, fed, seconds=SECONDS, memory_mib=_memory(variant), needed=needed)
-            )
+            made.extend(stream(_own, variant, fed, seconds=SECONDS, memory_mib=memory, needed=needed))
         except ChildFailed as error:
             if not made:
                 return Refused("infra_error", f"the model cannot be made ready: its process {error}")
@@ -80,10 +79,6 @@ class OwnPrepared(PreparedVariants):
             ]
         found = made[-1]
         return found if isinstance(found, Refused) else given.put_into(found)
-
-
-def _memory(variant: Variant) -> int:
-    return memory_for(len(variant.model_bytes()))
 
 
 def fitted(own: OwnModel, given: Given) -> Given:

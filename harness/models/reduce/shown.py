@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.errors import HandledError
 from harness.judge import complaints
 from harness.judge.cell import Judged
-from harness.models.check import Change, changes
+from harness.models.check import changes
 from harness.record.outcome import Accuracy
 from harness.words import GOOD, PREDICATE, Class, said
 
@@ -133,18 +133,14 @@ class Shown:
 
     def shown(self, look: Callable[[str], Judged]) -> bool:
         """Tell whether a model shows it; `look` returns its outcome on a target."""
-        seen = []
+        seen: dict[str, Judged] = {}
         # The side that fails tells most candidates apart: of these the other one need not be asked.
         for side in sorted(self.sides, key=lambda side: side.sought.cls in GOOD):
             judged = look(side.target)
             if not side.sought.shown_by(judged):
                 return False
-            seen.append(judged)
-        return self.change is None or self.change in _changes(*self._ordered(seen))
-
-    def _ordered(self, seen: Sequence[Judged]) -> Sequence[Judged]:
-        by_name = {judged.cell.target.name: judged for judged in seen}
-        return [by_name[side.target] for side in self.sides]
+            seen[side.target] = judged
+        return self.change is None or self.change in _changes(*(seen[side.target] for side in self.sides))
 
     def __str__(self) -> str:
         told = "; ".join(f"{side.sought} on {side.target}" for side in self.sides)
@@ -153,7 +149,11 @@ class Shown:
 
 def differing(one: Judged, other: Judged, keep: str) -> Shown:
     """Return the difference of two targets; raises HandledError where there is none."""
-    sides = [Side(judged.cell.target.name, _on_side(judged, keep)) for judged in (one, other)]
+    kept = [
+        Sought(cls) if (cls := judged.classification.cls) in GOOD else sought(judged, keep)
+        for judged in (one, other)
+    ]
+    sides = [Side(judged.cell.target.name, each) for judged, each in zip((one, other), kept, strict=True)]
     if not (sides[0].sought.shown_by(other) and sides[1].sought.shown_by(one)):
         return Shown(tuple(sides))
     changed = _changes(one, other)
@@ -165,18 +165,14 @@ def differing(one: Judged, other: Judged, keep: str) -> Shown:
     return Shown(tuple(sides), changed[0])
 
 
-def _on_side(judged: Judged, keep: str) -> Sought:
-    cls = judged.classification.cls
-    return Sought(cls) if cls in GOOD else sought(judged, keep)
-
-
 def _changes(one: Judged, other: Judged) -> tuple[tuple[str, str, str], ...]:
     ops = {node.name: node.op for node in one.outcome.nodes}
-    return tuple(dict.fromkeys(_told(change, ops) for change in changes(one, other)))
-
-
-def _told(change: Change, ops: dict[str, str]) -> tuple[str, str, str]:
-    return ops[change.node], f"from {said(str(change.before))}", f"to {said(str(change.after))}"
+    return tuple(
+        dict.fromkeys(
+            (ops[change.node], f"from {said(str(change.before))}", f"to {said(str(change.after))}")
+            for change in changes(one, other)
+        )
+    )
 
 
 def _stands_in(name: str, text: str) -> bool:

@@ -15,7 +15,16 @@ from onnx import TensorProto, numpy_helper
 
 from harness.case.model import fed_inputs
 from harness.layers.asked import inferred
-from harness.models.graphs import STANDARD, Cutter, assembled, copied, is_stored, reads, static_shape
+from harness.models.graphs import (
+    STANDARD,
+    Cutter,
+    assembled,
+    copied,
+    has_subgraph,
+    is_stored,
+    reads,
+    static_shape,
+)
 
 #: Attributes that hold an extent or a number of parts.
 _EXTENTS = (
@@ -144,15 +153,11 @@ def undecorated(model: onnx.ModelProto) -> onnx.ModelProto:
         part.ClearField("doc_string")
         part.ClearField("metadata_props")
     used = {node.domain for node in graph.node} | {""}
-    if not made.functions and not any(map(_has_subgraph, graph.node)):
+    if not made.functions and not any(map(has_subgraph, graph.node)):
         kept = [each for each in made.opset_import if each.domain in used]
         del made.opset_import[:]
         made.opset_import.extend(kept)
     return made
-
-
-def _has_subgraph(node: onnx.NodeProto) -> bool:
-    return any(item.HasField("g") or item.graphs for item in node.attribute)
 
 
 def fewer_outputs(model: onnx.ModelProto) -> Iterator[Edit]:
