@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.compare.kinds import Kind
-from harness.compare.step import Row, Step, instead, step
+from harness.compare.step import Row, Step, Trouble, instead, step
 from harness.known.model import Known, VariantView
 from harness.record.outcome import Latency, Outcome
 from harness.report.model import Results
@@ -201,6 +201,16 @@ def test_the_headline_answers_first(
     assert len(found.headline.split()) <= 20
 
 
+def test_what_a_variant_shows_is_not_named_again_among_reported_troubles() -> None:
+    fails = factory.build_failure("qdq", "rtx17")
+    results = factory.assemble(factory.matrix(), (factory.case(),), {fails.cell: fails})
+    shown, other = (
+        Trouble(name, "title", "advice", "seen") for name in ("no-implementation-qdq", "check-links")
+    )
+    found = step(results.column("rtx16"), results.column("rtx17"), [shown, other])
+    assert found.troubles == (other,)
+
+
 def test_a_failure_with_nothing_known_before_is_named_and_no_all_clear() -> None:
     same = factory.outcome("qdq", "rtx16"), factory.outcome("qdq", "rtx17")
     found = judged(*same, factory.build_failure(FREE, "rtx17"))
@@ -350,6 +360,12 @@ def test_a_proof_of_the_advice_is_named_after_the_workarounds() -> None:
 @pytest.mark.parametrize("cls", [Class.OK, Class.BUILT, None])
 def test_nothing_is_named_where_a_cell_works_or_nothing_is_known(cls: Class | None) -> None:
     assert of_first([row("v", known(cls)), remedy("a", WORKING)]) == ()
+
+
+def test_a_twin_with_its_precision_in_the_graph_is_a_help_where_a_call_is_gone() -> None:
+    twin = row("t", WORKING, "v", Role.TWIN)
+    assert of_first([row("v", known(Class.API_REMOVED)), twin]) == ("c.t",)
+    assert of_first([V, twin]) == ()
 
 
 def test_a_variant_that_gives_up_the_narrow_type_is_no_help_where_that_is_lost() -> None:
