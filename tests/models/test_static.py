@@ -11,11 +11,17 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from harness.case import Expectation
 from harness.matrix import load_matrix
 from harness.matrix.operators import restrictions
+from harness.models.matches import Match
+from harness.models.own.model import Wanted, own_model
 from harness.models.restrictions import KEPT
-from harness.models.static import Finding, State, StaticModel, read_models
+from harness.models.static import Finding, State, StaticModel, read_models, static_answers
+from harness.words import Basis, Class, Engine
 from tests.models import data
+from tests.models.test_check import judged
+from tests.report.factory import ISSUE
 
 pytestmark = pytest.mark.unit
 
@@ -93,6 +99,7 @@ def test_a_type_blocks_only_where_the_row_lacks_it_and_it_is_not_cast() -> None:
         (graph("ReduceSum", {"axes": None}), "blocked"),
         (graph("QuantizeLinear", {"s": np.float32(1), "z": np.int8(0)}), "clear"),
         (graph("QuantizeLinear", {"s": np.float32(1), "z": np.int8(3)}), "blocked"),
+        (graph("QuantizeLinear", {"s": np.float32(1), "z": np.uint8(0)}), "clear"),
         (
             graph("Resize", {"r": np.array([], np.float32), "s": np.array([1, 2], np.float32)}, mode="cubic"),
             "blocked",
@@ -138,5 +145,55 @@ def test_an_operator_of_another_domain_is_blocked_only_where_no_plugin_can_be_me
     model = data.model("QLinearAdd")
     model.graph.node[0].domain = "com.microsoft"
     assert states(model, "10.1.0") == ["blocked"]
+    (meant,) = StaticModel(model, plugins=True).on(replace(TARGET, version="10.1.0"))
+    assert meant.state is State.UNKNOWN
     model.graph.node[0].domain = "of.somebody"
     assert states(model, "10.1.0") == ["unknown"]
+
+
+def test_an_opset_is_remarked_on_only_above_the_highest_of_the_table() -> None:
+    said = [
+        StaticModel(data.model(opset=opset)).remark(replace(TARGET, version="8.6.1")) for opset in (17, 18)
+    ]
+    assert said == ["", "opset 18 is above 17, the highest that the table names; that alone blocks nothing"]
+
+
+class Holds:
+    """Patterns that every model holds."""
+
+    def __init__(self, *matches: Match) -> None:
+        self._matches = matches
+
+    def matches(self, _: onnx.ModelProto) -> tuple[Match, ...]:
+        return self._matches
+
+
+NOT_RUN: dict[str, Any] = {"state": "not_run", "reason": "no GPU", "layers": ()}
+BUILT: dict[str, Any] = {}
+
+
+def says(outcome: Class, basis: Basis) -> Expectation:
+    link, kind, note = (ISSUE, "users", "") if basis is Basis.REPORTED else (None, None, "Measured.")
+    return Expectation(outcome, "", link, basis, note, engine=Engine.TENSORRT_RTX, kind=kind)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("here", "claims", "told"),
+    [
+        (NOT_RUN, [says(Class.BUILD_FAILED, Basis.REPORTED)], True),
+        (NOT_RUN, [says(Class.BUILD_FAILED, Basis.REPORTED), says(Class.OK, Basis.MEASURED)], False),
+        (BUILT, [says(Class.BUILD_FAILED, Basis.REPORTED)], False),
+        (BUILT, [says(Class.RUN_FAILED, Basis.REPORTED), says(Class.BUILT, Basis.MEASURED)], True),
+        ({"ran": True}, [says(Class.INACCURATE, Basis.REPORTED)], False),
+        ({"failed_phase": "build"}, [says(Class.RUN_FAILED, Basis.REPORTED)], False),
+    ],
+)
+def test_a_failure_of_a_pattern_is_told_where_what_is_known_here_leaves_it_open(
+    here: dict[str, Any], claims: list[Expectation], told: bool
+) -> None:
+    own = own_model(data.model(), "m.onnx", Wanted(), name="m")
+    each = judged("int8", "int8", **here)
+    known = replace(each.cell.case, variants=(replace(own.variant, expectations=tuple(claims)),))
+    held = Holds(Match(known, known.variants[0], (("/a",),)))
+    answer = static_answers([own], [each], held)["m", "new"]  # type: ignore[arg-type]
+    assert (answer.state is State.REPORTED) is told
