@@ -295,11 +295,16 @@ def _held(models: Sequence[bytes], plugins: bool) -> Iterator[StaticModel]:  # n
 def _elsewhere(matches: Sequence[Match], each: Judged) -> Iterator[Finding]:
     """Yield failures of the same version on other platforms, of patterns of which nobody says anything on this one."""
     target = each.cell.target
-    others = {name: platform for platform, name in _PLATFORMS.items() if platform != target.platform}
+    needs = replace(target.needs, compute_capability="")
+    others = {
+        name: replace(target, platform=platform, needs=needs)
+        for platform, name in _PLATFORMS.items()
+        if platform != target.platform
+    }
     for match in () if ran(each) else matches:
         if not claims_about(Cell("", match.case, match.variant, target)):
-            for name, platform in others.items():
-                for one in _reported(match, each, replace(target, platform=platform)):
+            for name, other in others.items():
+                for one in _reported(match, each, other):
                     yield replace(one, restriction=f"on {name} {one.restriction}")
 
 

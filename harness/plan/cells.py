@@ -66,9 +66,9 @@ def series(target: Target) -> tuple[object, ...]:
 def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Expectation, ...]:
     """Return the claims that stand in this cell on a GPU of this compute capability; None is any, "" is none.
 
-    One of something alike stands in none, nor does one of a source that names no version.
-    Where it is either, the GPU generation that the target builds for counts, if it declares one. That a build needs a
-    GPU says nothing where there is one.
+    One of something alike stands in none, nor does one of a source that names no version, nor one of a GPU that the
+    target does not run on: a GeForce is no Jetson. Where it is either, the GPU generation that the target builds for
+    counts, if it declares one. That a build needs a GPU says nothing where there is one.
     """
     target = cell.target
     return tuple(
@@ -83,7 +83,12 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
             platform=target.platform,
             compute_capability=compute_capability or target.compute_capability or compute_capability,
         )
+        and _has_gpu(target, expectation)
     )
+
+
+def _has_gpu(target: Target, claim: Expectation) -> bool:
+    return claim.compute_capability is None or target.needs.compute_capability_fits(claim.compute_capability)
 
 
 #: A version that lacks an API, or asks for a GPU, has not shown the failure that others report.

@@ -48,7 +48,7 @@ schema: 1
 targets:
   trt86: {engine: tensorrt, version: "8.6.1", image: "a:b"}
   trt110: {engine: tensorrt, version: "11.0.0.114", image: "a:b"}
-  l4t85: {engine: tensorrt, version: "8.5.2", platform: jetson, image: "a:b"}
+  l4t85: {engine: tensorrt, version: "8.5.2", platform: jetson, image: "a:b", needs: {compute_capability: "==8.7"}}
   rtx17: {engine: tensorrt_rtx, version: "1.7.1.116", packages: [tensorrt-rtx-cu12==1.7.1.116]}
   rtx17-sm75: {extends: rtx17, compute_capability: "7.5"}
   ort131: {engine: onnxruntime, version: "1.31.1", packages: [onnxruntime==1.31.1]}
@@ -327,6 +327,15 @@ def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for
     declared, open_ = cell_of(matrix, "rtx17-sm75", v), cell_of(matrix, "rtx17", v)
     assert [claims_about(declared, each) for each in (None, "", "8.9")] == [(turing,), (turing,), (ada,)]
     assert [claims_about(open_, each) for each in (None, "", "8.9")] == [(turing, ada), (), (ada,)]
+
+
+def test_a_claim_of_a_gpu_that_the_target_does_not_run_on_stands_in_none_of_its_cells(matrix: Matrix) -> None:
+    geforce, orin = (
+        Expectation.reported(Class.OK, "", LINK, compute_capability=each) for each in ("8.6", "8.7")
+    )
+    v = variant("v", expectations=(geforce, orin))
+    assert claims_about(cell_of(matrix, "trt86", v)) == (geforce, orin)
+    assert claims_about(cell_of(matrix, "l4t85", v)) == (orin,)
 
 
 def test_earlier_targets_are_those_of_the_same_engine_platform_and_generation(matrix: Matrix) -> None:
