@@ -48,6 +48,7 @@ FP32_SCORES = Link(
 SHARED_INPUT = Link(
     "https://github.com/NVIDIA/TensorRT-Edge-LLM/issues/151", "TensorRT-Edge-LLM issue 151: V corrupted"
 )
+CACHE = links.issue(4738, "Attention with keys and values of before")
 PARSER_1014 = links.changes("10.14", "the parser takes Attention")
 KERNELS = Link(
     "https://docs.nvidia.com/deeplearning/tensorrt/latest/getting-started/release-notes-10/10.14.1.html",
@@ -216,6 +217,9 @@ WRONG_NUMBERS = reported(
     note="10.5 and 10.8 are right; NVIDIA supposes a bug of 10.3 that later versions mended",
 )
 IS_IMPORTED = reported(OK, "==10.14.*", PARSER_1014, "nvidia", level="builds")
+NO_CACHE = reported(
+    NO_PARSER, "==10.16.*", CACHE, of="10.16.0.72, on any GPU by its title", signature="attention-outputs"
+)
 
 WRITTEN_OUT = (
     _plain("fp16", "Attention of 4 heads of 64 in FP16", HALF, _on_sm120(WRONG, "FP16 loses all detections")),
@@ -292,7 +296,7 @@ OPERATORS = (
         "op-causal-gqa", "The operator with 2 heads of keys for 4 and is_causal", kv_heads=2, is_causal=1
     ),
     _operation("op-softcap", "The operator with softcap", softcap=2.0),
-    _operation("op-cache", "The operator with past and present keys and values", cache=True),
+    _operation("op-cache", "The operator with past and present keys and values", HALF, NO_CACHE, cache=True),
 )
 
 CASE = Case(
@@ -310,6 +314,7 @@ CASE = Case(
         FP16_SCORES,
         FP32_SCORES,
         SHARED_INPUT,
+        CACHE,
         PARSER_1014,
         KERNELS,
     ),
