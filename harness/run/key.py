@@ -29,7 +29,6 @@ from harness.run.transport import HEEDED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from harness.case.model import Recipe, Variant
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
@@ -43,11 +42,11 @@ _ROOMS = ("agent", "case", "layers", "matrix", "plan", "record", "run")
 _LIBRARIES = ("onnx", "numpy", "protobuf", "ml_dtypes")
 
 
-def cell_key(cell: Cell, model_sha256: str, placed: str) -> str:
+def cell_key(cell_id: str, model_sha256: str, recipe_sha256: str, placed: str) -> str:
     """Return the key of a cell with this model in a place (`placed_in`); "" where one of the two is not known."""
     if not model_sha256 or not placed:
         return ""
-    return _sha256([cell.id, model_sha256, recipe_sha256(cell.variant), placed])
+    return _sha256([cell_id, model_sha256, recipe_sha256, placed])
 
 
 def placed_in(target: Target, place: str) -> str:
@@ -97,16 +96,6 @@ def machine() -> tuple[str, ...]:
     return told, model[1] if model else platform.processor(), platform.machine(), str(processors)
 
 
-def recipe_sha256(variant: Variant) -> str:
-    """Return the hash of a variant's recipe and own data, made once of a recipe alone."""
-    return variant.recipe_sha256 if variant.data else _recipe_sha256(variant.recipe)
-
-
-@functools.lru_cache(maxsize=4096)
-def _recipe_sha256(recipe: Recipe) -> str:
-    return recipe.sha256()
-
-
 def _version(distribution: str) -> str:
     try:
         return importlib.metadata.version(distribution)
@@ -133,7 +122,10 @@ def keys_of(cells: Iterable[Cell], today: Mapping[str, Today], via: Via = "auto"
     places = _Places(via)
     return {
         cell.id: cell_key(
-            cell, today[cell.id].model_sha256, places.of(cell.target, inapplicable_because(cell))
+            cell.id,
+            today[cell.id].model_sha256,
+            today[cell.id].recipe_sha256,
+            places.of(cell.target, inapplicable_because(cell)),
         )
         for cell in cells
     }

@@ -296,7 +296,8 @@ class TargetRunner:
             return outcome
         apart = outcome.state == "not_run" or inapplicable_because(cell) is not None
         place = place_of(self._environment) if self._environment and not apart else outcome.reason
-        key = cell_key(cell, outcome.stamps.model_sha256, placed_in(self.target, place))
+        stamps = outcome.stamps
+        key = cell_key(cell.id, stamps.model_sha256, stamps.recipe_sha256, placed_in(self.target, place))
         return replace(outcome, key=key)
 
     def _fault(self, cell: Cell, error: Exception, log: Sequence[str]) -> tuple[Outcome, str]:

@@ -14,7 +14,7 @@ import pytest
 from harness.case import Calibrator, Engine, Plugin, Profile, Recipe, Typing
 from harness.case.model import Library
 from harness.matrix import Build, Needs, Slurm, Target
-from harness.plan import all_cells
+from harness.plan import Cell, all_cells
 from harness.record.outcome import OTHERS, Latency, Outcome
 from harness.record.speaking import todays
 from harness.run import key
@@ -85,7 +85,11 @@ RECIPE: dict[str, Any] = {
 
 
 def key_of(target: Target = CELL.target, environment: Environment = ENVIRONMENT) -> str:
-    return cell_key(replace(CELL, target=target), MODEL, placed_in(target, place_of(environment)))
+    return keyed(CELL, placed=placed_in(target, place_of(environment)))
+
+
+def keyed(cell: Cell, model: str = MODEL, placed: str = "there") -> str:
+    return cell_key(cell.id, model, cell.variant.recipe_sha256, placed)
 
 
 def names(kind: Any) -> set[str]:
@@ -116,16 +120,16 @@ def test_where_a_cell_runs_changes_the_key(name: str) -> None:
 def test_the_recipe_changes_the_key(name: str) -> None:
     variant = replace(CELL.variant, recipe=replace(Recipe(), **{name: RECIPE[name]}))
     plain = replace(CELL, variant=replace(CELL.variant, recipe=Recipe()))
-    assert cell_key(replace(CELL, variant=variant), MODEL, "there") != cell_key(plain, MODEL, "there")
+    assert keyed(replace(CELL, variant=variant)) != keyed(plain)
 
 
 def test_cell_and_model_change_the_key_and_what_is_claimed_does_not() -> None:
-    plain = cell_key(CELL, MODEL, "there")
-    assert cell_key(replace(CELL, id="another"), MODEL, "there") != plain
-    assert cell_key(CELL, "b" * 64, "there") != plain
+    plain = keyed(CELL)
+    assert keyed(replace(CELL, id="another")) != plain
+    assert keyed(CELL, "b" * 64) != plain
     told = replace(CELL.variant, title="another", expectations=(), precision=())
-    assert cell_key(replace(CELL, variant=told), MODEL, "there") == plain
-    assert cell_key(CELL, "", "there") == cell_key(CELL, MODEL, "") == "", "what is not known has no key"
+    assert keyed(replace(CELL, variant=told)) == plain
+    assert keyed(CELL, "") == keyed(CELL, placed="") == "", "what is not known has no key"
 
 
 def test_what_may_be_another_thing_under_one_name_has_no_key() -> None:
@@ -289,7 +293,7 @@ def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(key, "prepare", lambda *_, **__: Environment("docker", "ort131", "python3", "i"))
     there = [keys_of([each], TODAY)[cell.id] for each in (cell, confined)]
     assert there[0] != there[1]
-    monkeypatch.setattr(key, "cell_key", lambda _, __, place: place)
+    monkeypatch.setattr(key, "cell_key", lambda _, __, ___, place: place)
     trusted = replace(cell, id="trusted")
     cells = [trusted, replace(confined, id="confined")]
     both = keys_of(cells, todays(cells))
