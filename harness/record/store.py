@@ -109,21 +109,18 @@ class Store:
         os.fsync(file.fileno())
         return outcome
 
-    def absorb(self, *others: Source) -> int:
-        """Append the records that others hold and this one lacks, with their logs; return how many.
+    def absorb(self, other: Source) -> int:
+        """Append the records that another holds and this one lacks, with their logs; return how many.
 
-        Doing it again adds nothing. Raises HandledError where a record of another names a log that it lacks.
+        Doing it again adds nothing. Raises HandledError where a record of the other names a log that it lacks.
         """
         known = {_line(outcome) for outcome in self.outcomes()}
-        taken = 0
-        for other in others:
-            for outcome in other.outcomes():
-                line = _line(outcome)
-                if line not in known:
-                    known.add(line)
-                    self.append(outcome, other.log(outcome.log_sha256) if outcome.log_sha256 else None)
-                    taken += 1
-        return taken
+        before = len(known)
+        for outcome in other.outcomes():
+            if (line := _line(outcome)) not in known:
+                known.add(line)
+                self.append(outcome, other.log(outcome.log_sha256) if outcome.log_sha256 else None)
+        return len(known) - before
 
     @property
     def faults(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ mirrors, and an arm64 image is put together on an amd64 machine without emulatin
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -274,19 +275,9 @@ def _make_once(root: Path, make: Callable[[Path], None], needed: str, *, allow_b
 
 
 def _write_pins(root: Path, packages: Path) -> None:
-    pins = sorted(_pin(metadata) for metadata in packages.glob("*.dist-info/METADATA"))
+    found = importlib.metadata.distributions(path=[str(packages)])
+    pins = sorted(f"{canonicalize_name(each.metadata['Name'])}=={each.version}" for each in found)
     (root / _PINS).write_text(json.dumps(pins, indent=1) + "\n", encoding="utf-8")
-
-
-def _pin(metadata: Path) -> str:
-    fields: dict[str, str] = {}
-    for line in metadata.read_text(encoding="utf-8", errors="replace").splitlines():
-        if not line:
-            break  # the description follows
-        name, colon, value = line.partition(": ")
-        if colon:
-            fields.setdefault(name, value.strip())
-    return f"{canonicalize_name(fields['Name'])}=={fields['Version']}"
 
 
 def _pins(root: Path) -> tuple[str, ...]:
