@@ -60,7 +60,11 @@ class ByHand:
     @property
     def recipe(self) -> tuple[str, str] | None:
         """Return the name of the recipe that repro.py reads, and its text; None where trtexec does the same."""
-        return (_recipe_file(self.asked["model"]), _text(self.asked)) if self.asked else None
+        return (
+            (_recipe_file(self.asked["model"]), json.dumps(self.asked, indent=1) + "\n")
+            if self.asked
+            else None
+        )
 
     @property
     def files(self) -> dict[str, str]:
@@ -81,7 +85,7 @@ def by_hand(cell: Cell, data: bytes, digest: str = "", model: str = "") -> ByHan
     command = trtexec_line(cell, model, quantised=b"DequantizeLinear" in data)
     if command is not None:
         return ByHand(_lines(cell, command, digest), command)
-    asked = _asked(cell, model, data)
+    asked = asked_of(cell, model, data)
     if asked is None:
         return ByHand()
     command = shlex.join(["python3", REPRO.name, _recipe_file(model)])
@@ -93,24 +97,15 @@ def model_file(cell: Cell) -> str:
     return f"{cell.case.name}-{cell.variant.name}.onnx"
 
 
-def recipe_of(cell: Cell, model: str, data: bytes) -> str:
-    """Return a cell's recipe as repro.py reads it, "" where repro.py could not follow it.
-
-    That is with arrays of the user's own, and with an input that is no tensor, which no engine takes.
-    """
-    asked = _asked(cell, model, data)
-    return _text(asked) if asked else ""
-
-
 def _recipe_file(model: str) -> str:
     return str(PurePath(model).with_suffix(".json"))
 
 
-def _text(asked: Mapping[str, Any]) -> str:
-    return json.dumps(asked, indent=1) + "\n"
+def asked_of(cell: Cell, model: str, data: bytes) -> dict[str, Any] | None:
+    """Return a cell's recipe as repro.py reads it, None where repro.py could not follow it.
 
-
-def _asked(cell: Cell, model: str, data: bytes) -> dict[str, Any] | None:
+    That is with arrays of the user's own, and with an input that is no tensor, which no engine takes.
+    """
     variant, target = cell.variant, cell.target
     inputs = _inputs(data, variant.recipe.profiles)
     if variant.data is not None and variant.data.has_files:

@@ -7,6 +7,7 @@ TensorRT for RTX (tests/integration/test_by_hand.py).
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from harness.case import load_cases
 from harness.case.model import network_inputs
 from harness.matrix import load_matrix
 from harness.plan import Cell
-from harness.plan.by_hand import PLUGIN, REPRO, recipe_of
+from harness.plan.by_hand import PLUGIN, REPRO, asked_of
 from tests.contract import bindings
 from tests.contract.bindings import ROOT, VERSIONS, Bindings
 from tests.contract.conftest import Probe
@@ -53,7 +54,7 @@ def file_of(cell: Cell, version: Bindings, folder: Path) -> dict[str, Any]:
     # The stub has one tensor: what a layer puts out, then what the calibrator is asked for.
     names = [*cell.variant.recipe.mark_outputs, first]
     path = folder / f"{cell.id}.json"
-    path.write_text(recipe_of(dataclasses.replace(cell, target=target), "model.onnx", data))
+    path.write_text(json.dumps(asked_of(dataclasses.replace(cell, target=target), "model.onnx", data)))
     return {
         "name": cell.id,
         "text": REPRO.read_text().replace("main(sys.argv[1])", f"main({str(path)!r})"),

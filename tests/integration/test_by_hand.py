@@ -22,7 +22,7 @@ from harness.layers.asked import asked
 from harness.layers.parse import parse_layers
 from harness.layers.precision import node_precision
 from harness.plan import Cell
-from harness.plan.by_hand import REPRO, by_hand, model_file, recipe_of
+from harness.plan.by_hand import REPRO, asked_of, by_hand, model_file
 from harness.report.model import load_results
 from harness.run.numbers import make_inputs
 from harness.run.prepared import prepare_variant
@@ -144,7 +144,7 @@ def test_a_file_feeds_what_the_harness_feeds() -> None:
         "conv_silu.qdq-ort131",
     ):
         cell = next(cell for cell in project_cells() if cell.id == name)
-        asked = json.loads(recipe_of(cell, "model.onnx", cell.variant.model_bytes()))
+        asked = json.loads(json.dumps(asked_of(cell, "model.onnx", cell.variant.model_bytes())))
         wanted = make_inputs(cell.variant.build(), cell.variant.recipe.profiles)
         fed = program["fed"](asked)
         calibrator = asked["recipe"]["calibrator"]

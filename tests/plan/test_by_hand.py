@@ -14,7 +14,7 @@ import pytest
 from harness.case import Calibrator, Data, Profile, Recipe, Typing, load_cases
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, inapplicable_because
-from harness.plan.by_hand import REPRO, ByHand, by_hand, recipe_of
+from harness.plan.by_hand import REPRO, ByHand, asked_of, by_hand
 
 pytestmark = pytest.mark.unit
 
@@ -29,7 +29,7 @@ def cells() -> dict[str, Cell]:
 def recipe(name: str) -> dict[str, Any]:
     """Return a cell's recipe as the program reads it."""
     cell = cells()[name]
-    made: dict[str, Any] = json.loads(recipe_of(cell, "model.onnx", cell.variant.model_bytes()))
+    made: dict[str, Any] = json.loads(json.dumps(asked_of(cell, "model.onnx", cell.variant.model_bytes())))
     return made
 
 
@@ -130,7 +130,7 @@ def test_profiles_and_workspace_reach_the_recipe() -> None:
     )
     cell = cells()["conv_silu.int8-minmax-trt86"]
     cell = dataclasses.replace(cell, variant=dataclasses.replace(cell.variant, recipe=asked_for))
-    asked = json.loads(recipe_of(cell, "model.onnx", cell.variant.model_bytes()))
+    asked = json.loads(json.dumps(asked_of(cell, "model.onnx", cell.variant.model_bytes())))
     assert asked["recipe"]["profiles"] == [
         {"input": "images", "minimum": [1, 3, 64, 64], "optimum": [2, 3, 64, 64], "maximum": [4, 3, 64, 64]}
     ]
