@@ -26,6 +26,7 @@ from harness.cli.options import (
     tolerance,
     writable,
     writable_file,
+    write_file,
 )
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
@@ -339,10 +340,7 @@ def _write_json(source: Path, goal: Path, answers: Answers) -> None:
     data = json.loads(source.read_bytes())
     for cell in data["cells"] if answers else ():
         cell["static"] = answers[cell["variant"], cell["target"]].to_json()
-    try:
-        goal.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise HandledError(f"--json {goal}: cannot be written ({error.strerror})") from error
+    write_file(goal, (json.dumps(data, indent=1, sort_keys=True) + "\n").encode(), "give --json another")
 
 
 def _add_further(command: argparse.ArgumentParser) -> None:

@@ -192,6 +192,14 @@ def writable(folder: Path, option: str = "--reports") -> Path:
     return folder
 
 
+def write_file(path: Path, data: bytes, cure: str = "give another file") -> None:
+    """Write a file that the user named; raises HandledError where that cannot be."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise HandledError(f"{path}: cannot be written: {error.strerror}; {cure}") from error
+
+
 def writable_file(path: Path, option: str) -> None:
     """Raise HandledError where a file cannot be written; its content stays, and a pipe's reader hears nothing."""
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from harness.case import Expectation, check_variant, effective_name
-from harness.cli.options import EXIT_OK, add_selection, add_trust, places
+from harness.cli.options import EXIT_OK, add_selection, add_trust, places, write_file
 from harness.cli.project import load_project, selected
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
@@ -280,13 +280,9 @@ def _block(what: str, lines: Sequence[str]) -> None:
 def _save(path: str, data: bytes, hand: ByHand) -> None:
     if Path(path).name in hand.files:
         raise HandledError(f"{path}: name the model, such as model.onnx; that file is written beside it")
-    try:
-        with open(path, "wb") as file:  # noqa: PTH123  (the user's own spelling of the path is what errors name)
-            file.write(data)
-        for name, text in hand.files.items():
-            Path(path).with_name(name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise HandledError(f"{path}: cannot be written: {error.strerror}") from error
+    write_file(Path(path), data)
+    for name, text in hand.files.items():
+        write_file(Path(path).with_name(name), text.encode())
 
 
 def add_share(command: argparse.ArgumentParser) -> None:
@@ -319,10 +315,7 @@ def do_share(options: argparse.Namespace) -> int:
     log = store.log(known_by) if known_by else ""
     made = share(judged, log, list(found.values()))
     path = options.output or Path(f"{cell.case.name}-{cell.variant.name}-{cell.target.name}.zip")
-    try:
-        path.write_bytes(made.archive())
-    except OSError as error:
-        raise HandledError(f"{path}: cannot be written ({error.strerror})") from error
+    write_file(path, made.archive())
     print(f"{path}: {', '.join(made.files)}")
     print(f"title: {made.title}")
     return EXIT_OK

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.here import Here
 from harness.cli.merge import faults_of
-from harness.cli.options import EXIT_OK, add_selection, writable
+from harness.cli.options import EXIT_OK, add_selection, writable, write_file
 from harness.cli.project import Project, built, load_project, selected, write_report
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
@@ -72,12 +72,7 @@ def do_submit(options: argparse.Namespace) -> int:
     data = submission(measured, account)
     first = measured[0][0]
     output = options.output or Path(f"{first.target}-{first.stamps.run}{SUFFIX}")
-    try:
-        output.write_bytes(data)
-    except OSError as error:
-        raise HandledError(
-            f"{output}: cannot be written: {error.strerror}; give another with --output"
-        ) from error
+    write_file(output, data, "give another with --output")
     # What would be refused is not worth sending.
     archive = read(output, account)
     if fault := next(faults_of(archive, project.cells), ""):
