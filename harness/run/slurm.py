@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
+from harness.record.outcome import Outcome
 from harness.record.store import RECORDS, Store
-from harness.run.stamps import blank
+from harness.run.stamps import bare_stamps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harness.matrix import Target
     from harness.plan import Cell
-    from harness.record.outcome import Outcome
+    from harness.record.outcome import State
     from harness.run.local import Report, Say, Sink
 
 #: The file in a task's folder that names its cells, and the one that takes all it writes.
@@ -194,7 +195,7 @@ class SlurmExecutor:
             if reason is None:
                 todo.append(cell)
             else:
-                keep(cell, blank(cell, "not_applicable", reason, self._run_id))
+                keep(cell, self._blank(cell, "not_applicable", reason))
         jobs, lost = self._jobs(todo), False
         try:
             for job in jobs:
@@ -261,8 +262,11 @@ class SlurmExecutor:
                 )
                 while task.left:
                     cell = task.left.pop(next(iter(task.left)))
-                    keep(cell, blank(cell, "not_run" if refusal else "infra_error", reason, self._run_id))
+                    keep(cell, self._blank(cell, "not_run" if refusal else "infra_error", reason))
         return lost
+
+    def _blank(self, cell: Cell, state: State, reason: str) -> Outcome:
+        return Outcome.blank(cell, state, reason, bare_stamps(cell, self._run_id))
 
     def _end(self, jobs: Iterable[_Job], say: Say) -> bool:
         """Wait for the tasks of a run that is done, cancel those of any other; tell whether none is left."""

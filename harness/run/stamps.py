@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from harness import __version__
 from harness.case import model_sha256
 from harness.errors import HandledError
-from harness.record.outcome import Outcome, Stamps, State
+from harness.record.outcome import Stamps
 
 if TYPE_CHECKING:
     from harness.case import Variant
@@ -32,11 +32,6 @@ def bare_stamps(cell: Cell, run_id: str) -> Stamps:
         run=run_id,
         harness_commit=harness_commit(),
     )
-
-
-def blank(cell: Cell, state: State, reason: str, run_id: str) -> Outcome:
-    """Return the record of a cell that came to no engine, with the reason."""
-    return Outcome.blank(cell, state, reason, bare_stamps(cell, run_id))
 
 
 def _hash(variant: Variant) -> str:

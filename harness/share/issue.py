@@ -33,11 +33,6 @@ class Shared:
     title: str
     files: Mapping[str, bytes]
 
-    @property
-    def issue(self) -> str:
-        """Return the text of the issue."""
-        return self.files[_ISSUE].decode()
-
     def archive(self) -> bytes:
         """Return the files as a zip, the same bytes for the same files."""
         held = io.BytesIO()
