@@ -1,5 +1,4 @@
-# ruff: noqa: E501  (patterns and texts stand on one line)
-"""Names that a version lacks: of TensorRT's interface by names.yaml, of ONNX's operators by the parsers' own lists."""
+"""Names that a version lacks: of TensorRT's interface by names.yaml, of ONNX's operators by NVIDIA's tables."""
 
 from __future__ import annotations
 
@@ -11,8 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import onnx
+from packaging.version import Version
 
 from harness.document import Document, Form, Problem, checked
+from harness.matrix.operators import operator_tables
 
 NAMES = Path(__file__).with_name("names.yaml")
 FORM = Form(Path(__file__).with_name("names.schema.json"))
@@ -96,23 +97,9 @@ def named(name: str) -> Row | None:
     return found
 
 
-#: The first TensorRT whose parser reads an operator, as the lists docs/operators.md of onnx-tensorrt from 8.5 to 10.15 say;
-#: one that is in none of them has "". Others of an opset up to 17 are read from 8.5 or before.
-READ_SINCE = {
-    name: since
-    for since, names in {
-        "8.6": "GroupNormalization HardSwish IsInf LayerNormalization Mod OneHot",
-        "9.2": "CastLike Hardmax",
-        "10.0": "Gelu Mish",
-        "10.1": "DeformConv",
-        "10.14": "Attention",
-        "10.15": "BlackmanWindow HammingWindow HannWindow RMSNormalization RotaryEmbedding STFT TensorScatter",
-        "": "AffineGrid Bernoulli BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im Compress DFT Det "
-        "MaxRoiPool MaxUnpool MelWeightMatrix Multinomial Unique",
-    }.items()
-    for name in names.split()
-}
-_LISTED_OPSET, _LOWEST_OPSET = 17, 9
+#: The first TensorRT whose parser reads an operator, where its release notes name one before NVIDIA's next table.
+_NOTED = {"Attention": "10.14"}
+_LOWEST_OPSET = 9
 
 
 @lru_cache
@@ -126,20 +113,32 @@ def operators() -> Mapping[str, int]:
 
 
 def read_since(operator: str) -> dict[str, str]:
-    """Return in words from which TensorRT on an operator of ONNX is read, and the opset that does without; {} for others."""
+    """Return in words since when TensorRT reads an operator of ONNX, and the opset that does without; {} for others."""
     opset = operators().get(operator)
     if opset is None:
         return {}
-    since = READ_SINCE.get(operator, "" if opset > _LISTED_OPSET else "8.5 or before it")
-    lower = (
-        f" Or export at opset {opset - 1} or lower, which has no {operator}." if opset > _LOWEST_OPSET else ""
-    )
     return {
-        "first": f"from {since}{' on' if since[-1].isdigit() else ''}"
-        if since
-        else "in no version that is known here",
-        "lower": lower,
+        "first": _first(operator),
+        "lower": f" Or export at opset {opset - 1} or lower, which has no {operator}."
+        if opset > _LOWEST_OPSET
+        else "",
     }
+
+
+def _first(operator: str) -> str:
+    """Return "from 8.6 on" by the first of NVIDIA's tables that has an operator."""
+    if operator in _NOTED:
+        return f"from {_NOTED[operator]} on"
+    tables = operator_tables()
+    at = next((at for at, table in enumerate(tables) if operator in table.importers), None)
+    if at is None:
+        return "in no version that is known here"
+    release, before = tables[at].release, tables[at - 1].release
+    if at == 0:
+        return f"from {release} or before it"
+    (major, minor), (old, last) = Version(release).release, Version(before).release
+    follows = (major, minor - 1) == (old, last) or (major - 1, minor) == (old, 0)
+    return f"from {release} on" if follows else f"from {release} or before it, after {before}"
 
 
 def _twice(document: Document) -> Iterator[Problem]:

@@ -116,8 +116,11 @@ def _first_line(error: Exception) -> str:
 
 def count_quantisers(model: onnx.ModelProto) -> int:
     """Return the number of Q/DQ nodes of a model, those of branches and loops among them."""
-    nodes = (*model.graph.node, *inner_nodes(model.graph))
-    return sum(bool(quantises(node.op_type) or dequantises(node.op_type)) for node in nodes)
+    # DynamicQuantizeLinear is none of them: it feeds integer operators.
+    names = (node.op_type for node in (*model.graph.node, *inner_nodes(model.graph)))
+    return sum(
+        bool(quantises(name) or dequantises(name)) for name in names if name != "DynamicQuantizeLinear"
+    )
 
 
 @contextlib.contextmanager

@@ -186,7 +186,7 @@ def explaining() -> dict[str, Any]:
         "names": {name: [row.signature, row.since, row.now] for name, row in names.by_name().items()},
         "owners": javascript(names.OWNER.pattern),
         "generic": sorted(names.GENERIC),
-        "operators": {name: list(names.read_since(name).values()) for name in names.operators()},
+        "operators": {name: names.read_since(name) for name in names.operators()},
     }
 
 

@@ -105,6 +105,10 @@ def test_one_message_may_lack_several_names() -> None:
     [
         ("LayerNormalization", "from 8.6 on", "opset 16"),
         ("Mish", "from 10.0 on", "opset 17"),
+        ("CastLike", "from 9.2 or before it, after 8.6", "opset 14"),
+        ("Attention", "from 10.14 on", "opset 22"),
+        ("SequenceConstruct", "in no version that is known here", "opset 10"),
+        ("QLinearMatMul", "in no version that is known here", "opset 9"),
         ("Conv", "from 8.5 or before it", ""),
         ("Det", "in no version that is known here", "opset 10"),
         ("NobodysOwn", None, ""),

@@ -226,7 +226,7 @@ const hitsOf = function* (known, signature, texts) {
       if (signature.standard_op) {
         const read = known.operators[groups.op || ""];
         if (!read) continue;
-        groups = { ...groups, first: read[0], lower: read[1] };
+        groups = { ...groups, ...read };
       }
       yield { where, text, message: said || text, groups };
     }
