@@ -54,13 +54,16 @@ def select(cells: Iterable[Cell], expression: str) -> tuple[Cell, ...]:
         ) from None
 
 
-def taken_along(cells: Iterable[Cell], expression: str) -> str:
-    """Return the sentence that a name of an expression is a target's and took others along; "" where none did."""
+def taken_along(cells: Iterable[Cell], expression: str, alone: str = "--target") -> str:
+    """Return the sentence that a name of an expression is a target's and took others along; "" where none did.
+
+    `alone` is the option that takes one target.
+    """
     targets = dict.fromkeys(cell.target.name for cell in cells)
     for word in filter(_is_name, _WORD.findall(expression)):
         along = [name for name in targets if word.lower() in name and word.lower() != name]
         if word.lower() in targets and along:
-            return f"-k {word} takes {', '.join(along)} along; --target {word.lower()} is that one alone"
+            return f"-k {word} takes {', '.join(along)} along; {alone} {word.lower()} is that one alone"
     return ""
 
 

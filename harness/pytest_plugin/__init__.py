@@ -25,7 +25,7 @@ from harness.case import load_cases
 from harness.errors import HandledError, InfraError, described
 from harness.judge.cell import explain
 from harness.matrix import load_matrix
-from harness.plan import Cell, all_cells
+from harness.plan import Cell, all_cells, taken_along
 from harness.shipped import shipped
 from harness.text import visible
 from harness.words import Class, Verdict
@@ -118,6 +118,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     targets = {target: place for place, target in enumerate(dict.fromkeys(i.cell.target.name for i in cells))}
     cells.sort(key=lambda item: targets[item.cell.target.name])
     items[:] = [*(item for item in items if not isinstance(item, CellItem)), *cells]
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
+    """Name the targets that a name under -k took along."""
+    cells = [item.cell for item in items if isinstance(item, CellItem)]
+    return list(filter(None, [taken_along(cells, config.getoption("keyword"), "-m")]))
 
 
 class CellItem(pytest.Item):

@@ -173,6 +173,13 @@ def short_summary(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.partition("short test summary info")[2]
 
 
+def test_targets_that_a_name_takes_along_are_noted(project: Path) -> None:
+    note = "-k ort takes ort-slow along; -m ort is that one alone"
+    words = ("--collect-only", "-k")
+    assert note in run(project, *words, "works and ort").stdout.splitlines()
+    assert "along" not in run(project, *words, "works and ort and not slow").stdout
+
+
 def test_each_verdict_is_pytests_own_word_for_it(ran: Ran) -> None:
     """Known failures xfail with their reason, unexpected passes XPASS, and only what is new or regressed fails."""
     project, done = ran
