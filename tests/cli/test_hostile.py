@@ -16,34 +16,6 @@ from tests.cli import project
 
 pytestmark = pytest.mark.integration
 
-HEALTHY = '''
-"""Healthy variants."""
-
-from harness.case import Case, Graph, Link, Precision, Recipe, Variant
-
-
-def conv(quantised):
-    g = Graph("conv")
-    x, w = g.input("x", [1, 16, 16, 16]), g.weight("w", (16, 16, 3, 3))
-    if quantised:
-        x, w = g.qdq(x, name="/x", scale=0.01), g.weight_qdq(w, name="/w")
-    g.conv(x, w, name="/conv", output="y")
-    g.output("y", [1, 16, 16, 16])
-    return g.model()
-
-
-CASE = Case(
-    name="healthy",
-    title="Healthy",
-    summary="For tests.",
-    links=(Link("https://example.org/1"),),
-    variants=(
-        Variant("fp32", "In FP32", lambda: conv(False)),
-        Variant("int8", "In INT8", lambda: conv(True), precision=(("/conv", Precision.INT8),)),
-    ),
-)
-'''
-
 ODD = '''
 """Odd variants, and builders that fail."""
 
@@ -94,7 +66,7 @@ SENTENCES = {
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a project of healthy and odd cases on a real builder and the baseline, and enter it."""
     (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "healthy.py").write_text(HEALTHY)
+    (tmp_path / "cases" / "toy.py").write_text(project.CASE)
     (tmp_path / "cases" / "odd.py").write_text(ODD)
     targets = {name: project.TARGETS["targets"][name] for name in ("rtx14", "rtx15", "rtx17", "ort131")}
     (tmp_path / "matrix.yaml").write_text(yaml.safe_dump({"schema": 1, "targets": targets}, sort_keys=False))
@@ -112,12 +84,7 @@ def test_each_odd_case_costs_its_own_cells(hostile: Path, capsys: pytest.Capture
     assert main(["run", "--via", "venv", "--target", "rtx17", "--target", "ort131"]) == 3
     said, found = capsys.readouterr().out, cells(hostile)
     assert (hostile / "reports" / "index.html").is_file()
-    for name, cls in (
-        ("healthy.fp32-ort131", "ok"),
-        ("healthy.int8-ort131", "ok"),
-        ("healthy.fp32-rtx17", "built"),
-        ("healthy.int8-rtx17", "built"),
-    ):
+    for name, cls in (("toy.relu-ort131", "ok"), ("toy.relu-rtx17", "built")):
         assert (found[name]["class"], name) == (cls, name), found[name]["reason"]
     for name, sentence in SENTENCES.items():
         for target in ("rtx17", "ort131"):
@@ -130,9 +97,9 @@ def test_each_odd_case_costs_its_own_cells(hostile: Path, capsys: pytest.Capture
 
 def test_what_cannot_be_built_costs_nothing_where_it_was_not_selected(hostile: Path) -> None:
     needs.network()
-    assert main(["run", "--via", "venv", "-k", "healthy and ort131"]) == 0
+    assert main(["run", "--via", "venv", "-k", "relu and ort131"]) == 0
     found = cells(hostile)
-    assert found["healthy.int8-ort131"]["class"] == "ok"
+    assert found["toy.relu-ort131"]["class"] == "ok"
     assert found["odd.raises-ort131"]["class"] == "not_run"
     assert "cannot be built: KeyError: 'weights'" in found["odd.raises-ort131"]["reason"]
     assert main(["report"]) == 0
@@ -151,7 +118,7 @@ def test_a_full_disk_elsewhere_leaves_a_report(
 
     monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(hostile / "cache"))
     monkeypatch.setattr(packages, "_make_venv", no_room)
-    assert main(["run", "--via", "venv", "-k", "healthy"]) == 3
+    assert main(["run", "--via", "venv", "-k", "relu"]) == 3
     assert "no space left for the environment" in capsys.readouterr().out
-    assert cells(hostile)["healthy.fp32-ort131"]["class"] == "infra_error"
+    assert cells(hostile)["toy.relu-ort131"]["class"] == "infra_error"
     shutil.rmtree(hostile / "cache")
