@@ -251,11 +251,6 @@ def test_a_target_that_needs_no_gpu_needs_none() -> None:
     assert heard.log == [f"[preflight] {FINE}"]
 
 
-def test_an_event_that_cannot_be_read_is_infrastructure() -> None:
-    with pytest.raises(InfraError, match="the agent's event 'fact' cannot be read: KeyError"):
-        run({"type": "fact"})
-
-
 def test_the_job_is_bounded_and_leaves_the_agent_its_memory() -> None:
     asked = preflight_job(target(memory_mib=4096, timeout_s=600))
     assert (asked.kind, asked.timeout_s, asked.memory_mib) == ("preflight", 180, 3584)
