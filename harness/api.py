@@ -41,9 +41,9 @@ from harness.report.further import Row, further_rows
 from harness.report.model import Results, load_results
 from harness.report.writer import build_report
 from harness.run.commands import published_lines
-from harness.run.numbers import Array
+from harness.run.numbers.wire import Array
 from harness.run.prepared import PreparedVariants, with_models
-from harness.run.provision import Via
+from harness.run.provision.model import Via
 from harness.shipped import looked_up
 from harness.text import did_you_mean
 from harness.words import Typing

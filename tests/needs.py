@@ -34,7 +34,7 @@ import pytest
 from harness.errors import InfraError
 from harness.run import docker as docker_engine
 from harness.run.docker import Daemon
-from harness.run.provision import look_at_host
+from harness.run.provision.host import look_at_host
 from tests.waiting import PATIENCE
 
 REQUIRE = "TRT_COMPAT_TEST_REQUIRE"

@@ -66,7 +66,7 @@ def test_an_installed_harness_prints_lines_that_hold_in_any_folder(library: Path
     """The Dockerfiles are named by where they are, but for lines that are published."""
     code = (
         "import sys; from pathlib import Path; from harness.matrix import load_matrix\n"
-        "from harness.run.provision import image_command_lines as lines\n"
+        "from harness.run.provision.images import image_command_lines as lines\n"
         "from harness.shipped import shipped\n"
         "assert shipped('docker').is_relative_to(sys.argv[1]), shipped('docker')\n"
         "target = load_matrix(shipped('matrix.yaml')).target('trt102')\n"

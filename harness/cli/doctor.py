@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from harness.cli.options import EXIT_OK, places
 from harness.cli.project import Project, load_project
 from harness.plan import inapplicable_because
-from harness.run.provision import can_run, host_of, look_at_host, older_driver
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
+from harness.run.provision.host import host_of, look_at_host
 from harness.run.provision.images import plan_pulls
-from harness.run.provision.requirements import architecture
+from harness.run.provision.requirements import architecture, can_run, older_driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.matrix import Target
-    from harness.run.provision import Host
+    from harness.run.provision.host import Host
 
 
 def do_doctor(options: argparse.Namespace) -> int:

@@ -17,8 +17,8 @@ from harness.run.commands import limits, plan_environment
 from harness.run.gpus import Gpus
 from harness.run.local import Report, Say, Sink, run_cells
 from harness.run.prepared import PreparedVariants
-from harness.run.provision import Host, Pulling, look_at_host
-from harness.run.provision.images import PullPlan, plan_pulls
+from harness.run.provision.host import Host, look_at_host
+from harness.run.provision.images import Pulling, PullPlan, plan_pulls
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import TASK_FILE
 from harness.run.target import TargetRunner

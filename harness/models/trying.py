@@ -23,9 +23,10 @@ from harness.plan import Cell
 from harness.record.outcome import Node, Outcome
 from harness.run.gpus import Gpus
 from harness.run.local import Sink, run_cells
-from harness.run.numbers import Reference
+from harness.run.numbers.reference import Reference
 from harness.run.prepared import Prepared, PreparedVariants, Refused
-from harness.run.provision import Pulling, Via
+from harness.run.provision.images import Pulling
+from harness.run.provision.model import Via
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.target import TargetRunner
 from harness.text import did_you_mean

@@ -18,7 +18,9 @@ from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites import REWRITES, Rewrite
 from harness.record.outcome import Accuracy
 from harness.run.child import ChildFailed, stream
-from harness.run.numbers import Array, NotFeedable, compare, reference
+from harness.run.numbers.inputs import NotFeedable
+from harness.run.numbers.reference import compare, reference
+from harness.run.numbers.wire import Array
 from harness.run.prepared import SECONDS, memory_for
 from harness.words import Class
 

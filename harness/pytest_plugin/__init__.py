@@ -190,7 +190,8 @@ class CellItem(pytest.Item):
 
 def _lacking(target: Target, config: pytest.Config) -> str:
     """Return this machine's lack for a target, looked up once; "" where only a try can tell."""
-    from harness.run.provision import can_run, host_of, look_at_host  # noqa: PLC0415  (as above)
+    from harness.run.provision.host import host_of, look_at_host  # noqa: PLC0415  (as above)
+    from harness.run.provision.requirements import can_run  # noqa: PLC0415  (as above)
 
     known = config.stash.setdefault(_LACKING, {})
     # A case may be untrusted on a target that others trust.

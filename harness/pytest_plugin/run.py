@@ -22,7 +22,7 @@ from harness.run.gpus import Gpus
 from harness.run.key import answering, keys_of
 from harness.run.local import reap_orphans
 from harness.run.prepared import PreparedVariants, with_models
-from harness.run.provision import Pulling
+from harness.run.provision.images import Pulling
 from harness.run.target import TargetRunner
 from harness.scratch import reap_scratch
 from harness.text import visible

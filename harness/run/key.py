@@ -22,8 +22,10 @@ from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
 from harness.record.outcome import OTHERS
 from harness.record.speaking import speaking
-from harness.run.provision import NotMade, Unavailable, can_run, host_of, look_at_host, prepare
-from harness.run.provision.model import UNKNOWN
+from harness.run.provision.host import host_of, look_at_host
+from harness.run.provision.model import UNKNOWN, NotMade, Unavailable
+from harness.run.provision.prepare import prepare
+from harness.run.provision.requirements import can_run
 from harness.run.transport import HEEDED
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.record.outcome import Outcome
     from harness.record.speaking import Today
-    from harness.run.provision import Environment, Host, Via
+    from harness.run.provision.host import Host
+    from harness.run.provision.model import Environment, Via
 
 _TOP = Path(__file__).resolve().parents[1]
 #: The rooms that have a part in a record; so have the modules that stand in none.

@@ -27,7 +27,8 @@ from harness.record.outcome import (
     entry,
 )
 from harness.run.gpus import alone_on, others_on
-from harness.run.numbers import Array, compare, from_wire
+from harness.run.numbers.reference import compare
+from harness.run.numbers.wire import Array, from_wire
 from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
 
 if TYPE_CHECKING:

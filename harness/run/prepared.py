@@ -21,8 +21,10 @@ from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.record.outcome import State
 from harness.run.child import ChildFailed, stream
-from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference, to_wire
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs, read_npz
+from harness.run.numbers.inputs import NotFeedable, check_sizes, make_inputs
+from harness.run.numbers.reference import Reference, reference
+from harness.run.numbers.wire import Array, to_wire
 
 if TYPE_CHECKING:
     from harness.record.outcome import Node

@@ -17,8 +17,9 @@ from harness.run.gpus import Gpus, alone_on
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.observation import observe
 from harness.run.prepared import PreparedVariants, Refused
-from harness.run.provision import Environment, Pulling, Unavailable, Unreachable, prepare
-from harness.run.provision.prepare import start
+from harness.run.provision.images import Pulling
+from harness.run.provision.model import Environment, Unavailable, Unreachable
+from harness.run.provision.prepare import prepare, start
 from harness.run.session import Preflight, Session, preflight
 from harness.run.stamps import bare_stamps
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.run.prepared import Weights
-    from harness.run.provision import Via
+    from harness.run.provision.model import Via
     from harness.run.transport import ProcessTransport
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.

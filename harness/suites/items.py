@@ -22,8 +22,7 @@ from harness.bounded import read_bytes
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.reading import describe, read_model
-from harness.run.numbers import Array
-from harness.run.numbers.wire import is_carried
+from harness.run.numbers.wire import Array, is_carried
 from harness.text import did_you_mean
 
 #: The value of an input or output: an array, an ONNX tensor, or something that no engine is fed (a list, None).

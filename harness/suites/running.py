@@ -28,7 +28,7 @@ from harness.plan import Cell
 from harness.record.from_json import decode
 from harness.record.outcome import Outcome
 from harness.record.store import SUITES, Store
-from harness.run.numbers import Reference
+from harness.run.numbers.reference import Reference
 from harness.run.prepared import Prepared, PreparedVariants
 from harness.suites.items import Item, Suite
 from harness.words import GOOD, Class

@@ -8,7 +8,8 @@ import pytest
 from onnx import numpy_helper
 
 from harness.case import Graph
-from harness.run.numbers import make_inputs, reference
+from harness.run.numbers.inputs import make_inputs
+from harness.run.numbers.reference import reference
 
 pytestmark = pytest.mark.unit
 

@@ -29,7 +29,8 @@ from harness.case import (
     model_sha256,
 )
 from harness.case.model import serialise
-from harness.run.numbers import make_inputs, reference
+from harness.run.numbers.inputs import make_inputs
+from harness.run.numbers.reference import reference
 
 pytestmark = pytest.mark.unit
 

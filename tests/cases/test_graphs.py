@@ -18,7 +18,9 @@ from onnx.reference.op_run import OpRun
 from cases.instance_norm import NORM1
 from cases.q_plugin_dq import DOMAIN, NODE, OP, SCALE
 from harness.case import Typing, Variant, effective_name, load_cases
-from harness.run.numbers import DequantizeLinear, make_inputs, reference
+from harness.run.numbers.inputs import make_inputs
+from harness.run.numbers.operators import DequantizeLinear
+from harness.run.numbers.reference import reference
 
 pytestmark = pytest.mark.unit
 

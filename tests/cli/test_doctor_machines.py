@@ -16,8 +16,9 @@ from harness.matrix import load_matrix
 from harness.run import commands
 from harness.run.commands import plan_environment
 from harness.run.docker import Daemon
-from harness.run.provision import Host, PullPlan, look_at_host
 from harness.run.provision import host as host_module
+from harness.run.provision.host import Host, look_at_host
+from harness.run.provision.images import PullPlan
 from tests.cli import project
 
 pytestmark = pytest.mark.unit

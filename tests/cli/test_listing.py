@@ -17,7 +17,7 @@ from harness.cli import doctor, main
 from harness.matrix import load_matrix
 from harness.record.outcome import Message
 from harness.run.docker import Daemon
-from harness.run.provision import Gpu, Host
+from harness.run.provision.host import Gpu, Host
 from tests import needs
 from tests.cli import project
 from tests.reader import reader

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from harness.matrix import Build, load_matrix
-from harness.run.provision import planned_image, prepare
-from harness.run.provision.images import build_arguments
+from harness.run.provision.images import build_arguments, planned_image
+from harness.run.provision.prepare import prepare
 from tests import needs
 from tests.run.provision.factory import gpu_target, target
 from tools.docs import BAKE_FILE, bake_file, stale

@@ -12,7 +12,7 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.record.store import Store
 from harness.run.local import run_cells
-from harness.run.provision import Via
+from harness.run.provision.model import Via
 from harness.run.target import TargetRunner
 
 ROOT = Path(__file__).resolve().parents[2]

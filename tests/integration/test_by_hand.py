@@ -24,7 +24,7 @@ from harness.layers.precision import node_precision
 from harness.plan import Cell
 from harness.plan.by_hand import REPRO, asked_of, by_hand, model_file
 from harness.report.model import load_results
-from harness.run.numbers import make_inputs
+from harness.run.numbers.inputs import make_inputs
 from harness.run.prepared import prepare_variant
 from harness.run.provision import packages
 from tests import needs

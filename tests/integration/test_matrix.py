@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from harness.plan import Cell
-from harness.run.provision import Via
+from harness.run.provision.model import Via
 from harness.words import Class, Precision
 from tests import needs
 from tests.integration.runs import ROOT, Result, project_cells, run

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.run.numbers import Array
+from harness.run.numbers.wire import Array
 
 
 def model(op: str = "Relu", *, number: int = TensorProto.FLOAT, opset: int = 14) -> onnx.ModelProto:

@@ -32,7 +32,9 @@ from harness.models.rewrites.quantised import (
     zero_points,
     zeros_in_kernel,
 )
-from harness.run.numbers import Array, compare, make_inputs, reference
+from harness.run.numbers.inputs import make_inputs
+from harness.run.numbers.reference import compare, reference
+from harness.run.numbers.wire import Array
 from tests.models.embedded import classifier, network
 from tests.models.test_reduce import model as onnx_model
 from tests.models.test_reduce import value

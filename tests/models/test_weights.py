@@ -27,7 +27,7 @@ from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.models.workarounds import workarounds
 from harness.plan import all_cells
 from harness.run.docker.container import archive
-from harness.run.provision import Via
+from harness.run.provision.model import Via
 from harness.words import Class
 from tests import needs
 from tests.integration.runs import ROOT

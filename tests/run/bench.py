@@ -24,7 +24,7 @@ from harness.run import target as module
 from harness.run.docker import DockerTransport
 from harness.run.docker.reaper import OWNER_LABEL
 from harness.run.local import Report, run_cells
-from harness.run.provision import Environment, Via
+from harness.run.provision.model import Environment, Via
 from harness.run.provision.prepare import start
 from harness.run.session import Event, Job, Session
 from harness.run.target import TargetRunner

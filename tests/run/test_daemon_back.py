@@ -12,7 +12,8 @@ import pytest
 
 from harness.run.docker import client
 from harness.run.docker.client import MET
-from harness.run.provision import Unreachable, prepare
+from harness.run.provision.model import Unreachable
+from harness.run.provision.prepare import prepare
 from harness.run.target import Aborted
 from harness.words import Class
 from tests.run.bench import Bench, cell, run, target

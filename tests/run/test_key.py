@@ -19,8 +19,8 @@ from harness.record.outcome import OTHERS, Latency, Outcome
 from harness.record.speaking import todays
 from harness.run import key
 from harness.run.key import answering, cell_key, keys_of, place_of, placed_in
-from harness.run.provision import Environment, Host, NotMade
-from harness.run.provision.model import UNKNOWN
+from harness.run.provision.host import Host
+from harness.run.provision.model import UNKNOWN, Environment, NotMade
 from harness.run.transport import HEEDED
 from tests.report import factory
 from tests.test_architecture import TABLE

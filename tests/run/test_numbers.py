@@ -15,7 +15,9 @@ from harness.agent.tensors import ELEMENTS, size
 from harness.case import Graph, Profile, load_cases
 from harness.judge.classify import classify
 from harness.record.outcome import End, Node, Outcome
-from harness.run.numbers import NotFeedable, check_sizes, compare, from_wire, make_inputs, reference, to_wire
+from harness.run.numbers.inputs import NotFeedable, check_sizes, make_inputs
+from harness.run.numbers.reference import compare, reference
+from harness.run.numbers.wire import from_wire, to_wire
 from harness.words import Class
 
 pytestmark = pytest.mark.unit

@@ -22,7 +22,7 @@ from harness.plan import Cell
 from harness.record.outcome import End, Latency, Node, Outcome, ParserError, Stamps, whole_log
 from harness.record.store import readable
 from harness.run import observation as module
-from harness.run.numbers import Reference
+from harness.run.numbers.reference import Reference
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
 from harness.run.session import Event

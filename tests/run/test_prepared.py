@@ -12,7 +12,7 @@ from harness.case import Graph, Recipe, Variant, model_sha256
 from harness.case.model import Profile
 from harness.errors import HandledError
 from harness.record.outcome import Node
-from harness.run.numbers import NotFeedable
+from harness.run.numbers.inputs import NotFeedable
 from harness.run.prepared import prepare_variant
 
 pytestmark = pytest.mark.unit

@@ -12,7 +12,8 @@ import onnxruntime
 import pytest
 from onnx import helper
 
-from harness.run.numbers import Array, compare, reference
+from harness.run.numbers.reference import compare, reference
+from harness.run.numbers.wire import Array
 
 pytestmark = pytest.mark.unit
 

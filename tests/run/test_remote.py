@@ -16,17 +16,11 @@ from harness.run import docker
 from harness.run.commands import command_lines, plan_environment, published_lines
 from harness.run.docker import client
 from harness.run.gpus import alone_on
-from harness.run.provision import (
-    Host,
-    Unavailable,
-    Unreachable,
-    host,
-    host_of,
-    look_at_host,
-    plan_pulls,
-    prepare,
-)
-from harness.run.provision.host import look_there
+from harness.run.provision import host
+from harness.run.provision.host import Host, host_of, look_at_host, look_there
+from harness.run.provision.images import plan_pulls
+from harness.run.provision.model import Unavailable, Unreachable
+from harness.run.provision.prepare import prepare
 from harness.words import Class
 from tests import needs
 from tests.processes import put_program

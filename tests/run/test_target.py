@@ -12,8 +12,8 @@ import pytest
 from harness.judge.cell import judge_cell
 from harness.matrix.model import Needs
 from harness.run import target as module
-from harness.run.provision import Environment, Unavailable, Unreachable
 from harness.run.provision.cache import locked
+from harness.run.provision.model import Environment, Unavailable, Unreachable
 from harness.run.target import Aborted, TargetRunner
 from harness.words import Class, Engine, Verdict
 from tests import needs

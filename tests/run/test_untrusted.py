@@ -15,7 +15,10 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.run import docker
 from harness.run.docker.container import LIMITS, UNTRUSTED_CPUS, Options, command_line
-from harness.run.provision import Host, Unavailable, can_run, prepare, refuse_unconfined
+from harness.run.provision.host import Host
+from harness.run.provision.model import Unavailable
+from harness.run.provision.prepare import prepare
+from harness.run.provision.requirements import can_run, refuse_unconfined
 from harness.words import Class
 from tests.run.bench import Bench, cell, classified, lives, relu, target
 from tests.run.provision.test_prepare import a_daemon

@@ -18,7 +18,7 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.record.outcome import Outcome, Stamps, whole_log
 from harness.run import stamps
-from harness.run.numbers import to_wire
+from harness.run.numbers.wire import to_wire
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
 from harness.run.session import Event

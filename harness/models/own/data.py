@@ -19,9 +19,10 @@ from harness.layers.operators import MULTIPLYING
 from harness.models.own.model import OwnModel
 from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
-from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs
-from harness.run.numbers.wire import to_wire
+from harness.run.numbers.inputs import NotFeedable, check_sizes, make_inputs
+from harness.run.numbers.reference import Reference, reference
+from harness.run.numbers.wire import Array, to_wire
 from harness.run.prepared import SECONDS, Prepared, PreparedVariants, Refused, Weights, memory_for
 from harness.words import Precision
 

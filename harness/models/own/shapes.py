@@ -15,7 +15,8 @@ from harness.case import Profile
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import Extents, constants_of, extents, is_stored, with_shapes
-from harness.run.numbers import NotFeedable, make_inputs, reference
+from harness.run.numbers.inputs import NotFeedable, make_inputs
+from harness.run.numbers.reference import reference
 from harness.text import did_you_mean
 
 Shape = tuple[int, ...]

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from harness.case import effective_name
 from harness.layers.operators import dequantises, quantises
 from harness.models.graphs import assembled, constants_of, copied, is_stored, reads
-from harness.run.numbers import Array
+from harness.run.numbers.wire import Array
 
 
 class Editor:

@@ -16,7 +16,7 @@ from harness.case import effective_name
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import has_subgraph, values_of
 from harness.models.rewrites.editor import Editor
-from harness.run.numbers import Array
+from harness.run.numbers.wire import Array
 
 #: What hands values on between a DequantizeLinear and the node that multiplies.
 _BETWEEN = frozenset({"Identity", "Cast", "Reshape", "Transpose", "Concat"})

@@ -9,7 +9,7 @@ import onnx
 from onnx import helper
 
 from harness.models.rewrites.editor import Editor
-from harness.run.numbers import Array
+from harness.run.numbers.wire import Array
 
 _INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 #: Inputs of DynamicQuantizeLSTM: weights, their scale, their zero point; and how many LSTM has of its own.

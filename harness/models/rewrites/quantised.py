@@ -13,7 +13,7 @@ from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import values_of
 from harness.models.rewrites.editor import Editor, attribute, drop_attributes
 from harness.models.rewrites.floats import bypass, dequantised, in_float
-from harness.run.numbers import Array
+from harness.run.numbers.wire import Array
 
 #: What 8 bits hold where they are symmetric.
 _MOST = 127

@@ -12,24 +12,19 @@ import pytest
 
 from harness.matrix import Needs, Target
 from harness.run.docker import Daemon
-from harness.run.provision import (
-    Environment,
+from harness.run.provision.host import (
     Gpu,
     Host,
-    Via,
-    can_run,
-    look_at_host,
-    older_driver,
-    prepare,
-)
-from harness.run.provision.host import (
     emulated,
+    look_at_host,
     parse_gpus,
     parse_l4t_release,
     runs_elsewhere,
     visible,
 )
-from harness.run.provision.requirements import dealt_gpus
+from harness.run.provision.model import Environment, Via
+from harness.run.provision.prepare import prepare
+from harness.run.provision.requirements import can_run, dealt_gpus, older_driver
 from tests.processes import put_program
 from tests.run.provision.factory import arm64, gpu_target, target
 

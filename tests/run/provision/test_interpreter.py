@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from harness.errors import HandledError
-from harness.run.provision import Unavailable, packages, prepare
+from harness.run.provision import packages
 from harness.run.provision.host import Host
+from harness.run.provision.model import Unavailable
+from harness.run.provision.prepare import prepare
 from tests.run.provision.factory import target
 
 pytestmark = pytest.mark.unit

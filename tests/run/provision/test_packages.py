@@ -14,8 +14,9 @@ import pytest
 
 from harness.plan import Cell
 from harness.record.outcome import Outcome
-from harness.run.provision import Unreachable, packages
+from harness.run.provision import packages
 from harness.run.provision.cache import CACHE_VARIABLE
+from harness.run.provision.model import Unreachable
 from harness.run.target import TargetRunner
 from tests import needs
 from tests.run.bench import cell

@@ -12,19 +12,11 @@ from harness.errors import HandledError
 from harness.matrix import Build, Target, load_matrix
 from harness.run import docker
 from harness.run.commands import command_lines, plan_environment, published_lines
-from harness.run.provision import (
-    Environment,
-    Gpu,
-    Host,
-    Pulling,
-    Unavailable,
-    Unreachable,
-    packages,
-    planned_image,
-    prepare,
-)
-from harness.run.provision.images import BASE_VARIABLE, base_image
-from harness.run.provision.prepare import start
+from harness.run.provision import packages
+from harness.run.provision.host import Gpu, Host
+from harness.run.provision.images import BASE_VARIABLE, Pulling, base_image, planned_image
+from harness.run.provision.model import Environment, Unavailable, Unreachable
+from harness.run.provision.prepare import prepare, start
 from tests import needs
 from tests.reader import reader
 from tests.run.provision.factory import PIN, arm64, gpu_target, target

@@ -15,9 +15,20 @@ from harness.errors import HandledError, InfraError
 from harness.matrix import Build
 from harness.run import docker
 from harness.run.docker import Daemon, Image
-from harness.run.provision import Host, Pulling, Unreachable, images, plan_pulls, prepare
-from harness.run.provision.images import GB, THRESHOLD_VARIABLE, Pull, amount, obtain, threshold
-from harness.run.provision.model import NeedsPull
+from harness.run.provision import images
+from harness.run.provision.host import Host
+from harness.run.provision.images import (
+    GB,
+    THRESHOLD_VARIABLE,
+    Pull,
+    Pulling,
+    amount,
+    obtain,
+    plan_pulls,
+    threshold,
+)
+from harness.run.provision.model import NeedsPull, Unreachable
+from harness.run.provision.prepare import prepare
 from harness.run.target import TargetRunner
 from tests import needs
 from tests.run.bench import cell

@@ -13,8 +13,9 @@ import pytest
 
 from harness.matrix import load_matrix
 from harness.run.commands import command_lines
-from harness.run.provision import packages, prepare
+from harness.run.provision import packages
 from harness.run.provision.packages import INDEX_VARIABLE, Wheels, wheels_of
+from harness.run.provision.prepare import prepare
 from harness.words import Engine
 from tests import needs
 from tests.run.provision.factory import target

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pytest
 
-from harness.run.provision import Environment
+from harness.run.provision.model import Environment
 from harness.run.provision.prepare import start
 from harness.run.transport import AgentGoneError, ProcessTransport
 from tests import needs
