@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from harness.case import Variant
 from harness.cli.here import Here, run_task
 from harness.cli.options import (
     EXIT_INFRA,
@@ -44,6 +45,7 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
+from harness.report.results import SEEDS
 from harness.report.writer import is_current
 from harness.run.key import answering, keys_of
 from harness.run.local import Executor
@@ -52,10 +54,7 @@ from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import SlurmExecutor
 from harness.scratch import reap_scratch
 from harness.text import one_line, visible
-from harness.words import GOOD, Class, Verdict
-
-#: Cells between two progress lines where no bar can be drawn.
-_EVERY = 100
+from harness.words import GOOD, Class, Role, Verdict
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
@@ -150,8 +149,15 @@ def _run_cells(options: argparse.Namespace) -> int:
         judged = {cell.id: judge_cell(cell, reused[cell.id]) for cell in cells if cell.id in reused}
         if len(reused) < len(cells):
             say(f"{len(cells) - len(reused)} of {len(cells)} cells to run")
+            left = tuple(cell for cell in cells if cell.id not in reused)
+            early, *rest = first_look(left) if options.executor == "local" else [left]
+            noted: dict[str, str] = {}
             try:
-                _run(tuple(cell for cell in cells if cell.id not in reused), store, executor, judged)
+                _run(early, store, executor, judged, noted)
+                for later in rest:
+                    write_report(built(project, options), store)
+                    say(f"a first look, renewed at the end: {options.reports / 'index.html'}")
+                    _run(later, store, executor, judged, noted)
             except BaseException:
                 recorded = f"{len(judged)} of {len(cells)} cells are recorded"
                 _report_what_there_is(project, store, options, recorded)
@@ -209,12 +215,40 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     return made
 
 
-def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
+#: How many times as many cells a selection has as its first look, at least; fewer wait for the whole.
+_MANY = 10
+_LOOKED_AT = (Role.REPRODUCER, Role.WORKAROUND, Role.CONTROL)
+
+
+def first_look(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], ...]:
+    """Return the cells of a large selection in two: a first look at the problems that the project began with, the rest.
+
+    Of each problem that is the first that reproduces it, the first way round and the first control. Any other selection
+    stays whole.
+    """
+    first: dict[tuple[str, Role], Variant] = {}
+    for cell in cells:
+        if cell.case.name in SEEDS and cell.variant.role in _LOOKED_AT:
+            first.setdefault((cell.case.name, cell.variant.role), cell.variant)
+    shown = {id(variant) for variant in first.values()}
+    early = tuple(cell for cell in cells if id(cell.variant) in shown)
+    rest = tuple(cell for cell in cells if id(cell.variant) not in shown)
+    return (early, rest) if early and len(rest) >= _MANY * len(early) else (cells,)
+
+
+def _run(
+    cells: tuple[Cell, ...],
+    store: Store,
+    executor: Executor,
+    judged: dict[str, Judged],
+    noted: dict[str, str],
+) -> None:
+    """Run cells and judge them as they come; `noted` are the notes on targets so far."""
     gc.enable()
     console = _Console(stderr=True)
     say = printer(console)
-    noted: dict[str, str] = {}
     mine: dict[str, Judged] = {}
+    left = Counter(cell.target.name for cell in cells)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -240,13 +274,17 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
                 say(f"{result.judgement.verdict}: {cell.id}")
             progress.update(task, completed=len(mine), description=cell.target.name)
-            if not console.is_terminal and len(mine) % _EVERY == 0:
-                say(f"{len(mine)} of {len(cells)} cells")
+            left[cell.target.name] -= 1
+            if not (left[cell.target.name] or console.is_terminal):
+                of_target = [each for each in mine.values() if each.cell.target is cell.target]
+                if any(each.outcome.state == "done" for each in of_target):
+                    say(f"{len(mine)} of {len(cells)} cells; {cell.target.name}: {_ended(of_target)}")
 
         def live(text: str) -> None:
             progress.update(task, description=escape(visible(text)))
 
         executor.run(cells, store=store, report=report, say=say, live=live if console.is_terminal else None)
+    gc.disable()
 
 
 def _answer(judged: list[Judged], required: set[str], reused: int, options: argparse.Namespace) -> int:
@@ -323,14 +361,18 @@ def summarise(judged: Sequence[Judged]) -> Iterator[str]:
     targets = len({result.cell.target.name for result in judged})
     counts = ", ".join(f"{len(found)} {_plural(name, len(found))}" for name, found in groups.items() if found)
     yield f"{_number(len(judged), 'cell')} on {_number(targets, 'target')}: {counts}"
-    classes = Counter(result.classification.cls for result in judged)
-    ended = [f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in _SAID_ALREADY]
-    if ended:
-        yield f"ended as: {', '.join(ended)}"
+    if ended := _ended(judged):
+        yield f"ended as: {ended}"
     for name in ("regressed", "new failure", "fixed", "not reproduced"):
         yield from _listed(name, groups[name])
     for name in ("infrastructure trouble", "not run"):
         yield from _by_cause(name, groups[name], _reason)
+
+
+def _ended(judged: Sequence[Judged]) -> str:
+    """Return how many cells ended in each class, of those that ran."""
+    classes = Counter(result.classification.cls for result in judged)
+    return ", ".join(f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in _SAID_ALREADY)
 
 
 def missing(required: Sequence[Judged]) -> Iterator[str]:
