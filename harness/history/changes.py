@@ -108,7 +108,8 @@ def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
     same_subject = [
         each
         for each in seen
-        if each.entry.subject == speaks.entry.subject and not _other_gpu(each.stack, speaks.stack)
+        if each.entry.subject == speaks.entry.subject
+        and (each.stack.gpu == speaks.stack.gpu or not (each.stack.gpu and speaks.stack.gpu))
     ]
     own = [each for each in same_subject if each.stack == speaks.stack]
     now = own[-1]
@@ -155,10 +156,6 @@ def judge_latency(medians_ms: Sequence[float]) -> LatencyHistory | None:
     if now < min(*earlier, before * (1 - LEAST)):
         return LatencyHistory(now, before, len(earlier), "faster")
     return LatencyHistory(now, before, len(earlier))
-
-
-def _other_gpu(one: Stack, other: Stack) -> bool:
-    return bool(one.gpu and other.gpu) and one.gpu != other.gpu
 
 
 def _changed(old: Stack, new: Stack) -> tuple[str, ...]:

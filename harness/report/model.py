@@ -167,7 +167,10 @@ class Results:
             "schema": RESULTS_SCHEMA,
             "matrix_sha256": self.matrix_sha256,
             "targets": [_target(target, self.troubles.get(target.id, ())) for target in self.targets],
-            "cases": [_case(case) for case in self.cases],
+            "cases": [
+                {**fields_of(case), "variants": [_variant(variant) for variant in case.variants]}
+                for case in self.cases
+            ],
             "changes": self.changes,
             "runs": self.runs,
             "submissions": self.submissions,
@@ -204,10 +207,6 @@ def _target(target: TargetView, troubles: tuple[Reported, ...]) -> dict[str, Any
         "baseline": baseline,
         "troubles": troubles,
     }
-
-
-def _case(case: CaseView) -> dict[str, Any]:
-    return {**fields_of(case), "variants": [_variant(variant) for variant in case.variants]}
 
 
 def _variant(variant: VariantView) -> dict[str, Any]:

@@ -52,7 +52,10 @@ def verify_recorded(found: Recorded, store: Store, folder: Path, files: Mapping[
     faults = [*store.faults]
     for outcome in found.outcomes:
         faults += [*_log(store, outcome), *record_faults(outcome)]
-    faults += _history(store.path, found)
+    faults += [
+        f"{store.path / FOLDER / record.file_name}: missing or short; write it with `trt-compat report`"
+        for record in missing(store.path, run_records(found))
+    ]
     faults += _results(results_file(folder), [cell.id for cell in found.cells])
     faults += _files(folder, files)
     return [*faults, *_layers(folder / LAYERS, layer_files(found))]
@@ -133,11 +136,6 @@ def _samples(where: str, outcome: Outcome) -> Iterable[str]:
     wrong = sum(not (math.isfinite(sample) and sample > 0) for sample in samples)
     if wrong:
         yield f"{where}: {wrong} of {len(samples)} samples are no time; run the cell again"
-
-
-def _history(reports: Path, found: Recorded) -> Iterable[str]:
-    for record in missing(reports, run_records(found)):
-        yield f"{reports / FOLDER / record.file_name}: missing or short; write it with `trt-compat report`"
 
 
 def _results(path: Path, planned: Sequence[str]) -> list[str]:
