@@ -142,14 +142,9 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-def kind(signature: Signature) -> str:
-    """Return whether a signature is a failure, a warning or harmless."""
-    return "harmless" if signature.innocent else "warning" if signature.note else "failure"
-
-
-def kind_order(signature: Signature) -> int:
-    """Order signatures as they are told: failures, warnings, harmless ones."""
-    return ("failure", "warning", "harmless").index(kind(signature))
+def told_at(signature: Signature) -> int:
+    """Return where in the order of findings those of a signature stand: failures, warnings, harmless ones."""
+    return ("failure", "warning", "harmless").index(signature.kind)
 
 
 def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[str]]:
@@ -157,7 +152,7 @@ def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[s
     found: list[Finding] = []
     explained: set[str] = set()
     told: set[str] = set()
-    for signature in sorted(load_signatures(), key=kind_order):
+    for signature in sorted(load_signatures(), key=told_at):
         phase = said.outcome.failed_phase
         if (signature.phases and not signature.innocent and phase not in signature.phases) or not fits(
             signature.versions, version
@@ -191,7 +186,7 @@ def _finding(said: Said, signature: Signature, every: list[Hit], version: str, *
     hit = every[0]
     # A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
     led = hit.where == "native" or bool(hit.groups.get("op", signature.operator))
-    made = diagnosis_of(signature, hit, said.outcome, at_error=led and kind(signature) == "failure")
+    made = diagnosis_of(signature, hit, said.outcome, at_error=led and signature.kind == "failure")
     lines = {line_of(said, one.message) for one in every} - {0}
     follows = signature.innocent and not signature.harmless
     reason = hit.groups.get("reason", "")
@@ -209,7 +204,7 @@ def _finding(said: Said, signature: Signature, every: list[Hit], version: str, *
         made.node,
         made.operator,
         _versions(signature, hit, version),
-        kind(signature),
+        signature.kind,
         hit.message.strip(),
         made.harmless,
         signature.links,

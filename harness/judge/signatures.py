@@ -88,6 +88,11 @@ class Signature:
     versions: str = ""
     reported: tuple[Expectation, ...] = ()
 
+    @property
+    def kind(self) -> Literal["failure", "warning", "harmless"]:
+        """Return whether it is a failure, a warning or harmless."""
+        return "harmless" if self.innocent else "warning" if self.note else "failure"
+
 
 @lru_cache
 def load_signatures(path: Path = SIGNATURES) -> tuple[Signature, ...]:

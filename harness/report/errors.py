@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from harness.case import Expectation
 from harness.engines import ENGINES
 from harness.judge.diagnosis import blank, in_general
-from harness.judge.findings import kind
 from harness.judge.signatures import Signature, load_signatures, load_texts
 from harness.known.cell import without_blanks
 from harness.known.model import Known, VariantView
@@ -171,7 +170,7 @@ class _Book:
             cause=said.cause,
             advice=said.advice,
             harmless=blank(signature.harmless),
-            kind=kind(signature),
+            kind=signature.kind,
             operator=signature.operator,
             texts=texts,
             seen=self._seen(signature),

@@ -59,7 +59,7 @@ _FINDERS = (complaints, diagnosis, logs, findings)
 #: What the script has of a signature as it is.
 _AS_IT_IS = (
     *("id", "title", "cause", "advice", "harmless", "links", "versions"),
-    *("standard_op", "phases", "operator"),
+    *("standard_op", "phases", "operator", "kind"),
 )
 
 
@@ -160,7 +160,7 @@ def _script() -> str:
 def explaining() -> dict[str, Any]:
     """Return all that harness/report/static/explain.js has to know."""
     return {
-        "signatures": [_signature(each) for each in sorted(load_signatures(), key=findings.kind_order)],
+        "signatures": [_signature(each) for each in sorted(load_signatures(), key=findings.told_at)],
         "finders": {
             name.lower(): javascript(found.pattern)
             for module in _FINDERS
@@ -193,7 +193,6 @@ def explaining() -> dict[str, Any]:
 def _signature(signature: Signature) -> dict[str, Any]:
     return {
         **{name: getattr(signature, name) for name in _AS_IT_IS},
-        "kind": findings.kind(signature),
         "reported": " or ".join(dict.fromkeys(filter(None, (each.versions for each in signature.reported)))),
         "patterns": [
             [
