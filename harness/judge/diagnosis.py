@@ -13,7 +13,7 @@ from harness.judge.classify import Classification
 from harness.judge.complaints import NEAR, NO_IMPLEMENTATION, REASON, Place, ended, find_place
 from harness.judge.logs import lacked_name
 from harness.judge.names import named, read_since
-from harness.judge.signatures import GROUP, PLACES, SAID, Signature, Where, load_signatures
+from harness.judge.signatures import GROUP, PLACES, Signature, Where, load_signatures
 from harness.record.outcome import Outcome
 from harness.words import GOOD, UNJUDGED, Class
 
@@ -116,21 +116,6 @@ def diagnose(
         if found is not None:
             return diagnosis_of(signature, found, outcome)
     return None
-
-
-def in_general(signature: Signature) -> Diagnosis:
-    """Return a signature as the diagnosis of no outcome in particular; groups read as in `blank`."""
-    return Diagnosis(
-        id=signature.id,
-        **{text: blank(getattr(signature, text)) for text in SAID},
-        message="",
-        groups={},
-        links=signature.links,
-        advice_variants=signature.advice_variants,
-        skipped_tactic="",
-        operator=signature.operator,
-        node="",
-    )
 
 
 def blank(text: str) -> str:

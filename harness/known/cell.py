@@ -14,8 +14,9 @@ from statistics import median
 from harness.case import Expectation
 from harness.history.changes import CellHistory
 from harness.judge.cell import Judged
-from harness.judge.diagnosis import Diagnosis, in_general, notes
-from harness.judge.signatures import load_signatures
+from harness.judge.complaints import Place
+from harness.judge.diagnosis import Diagnosis, blank, notes
+from harness.judge.signatures import SAID, Signature, load_signatures
 from harness.judge.timing import RUN_TO_RUN, contended, interval, statistics
 from harness.known.claim import built_but, drawn, says
 from harness.known.model import Advice, Known, Layers, OnGpu, Timing, stack_of
@@ -352,6 +353,13 @@ def general_advice(signature: str | None) -> Advice | None:
     return _general().get(signature or "")
 
 
+def in_general(signature: Signature) -> Advice:
+    """Return a signature as the advice on no failure in particular; groups read as in `blank`."""
+    title, cause, advice = (blank(getattr(signature, name)) for name in SAID)
+    of, place = signature.advice_variants, str(Place(signature.operator))
+    return Advice(signature.id, title, cause, advice, of, signature.links, place)
+
+
 def without_blanks(title: str) -> str:
     """Return a title without the groups that only a failure fills in, where it can do without."""
     return _BLANK.sub("", title)
@@ -359,7 +367,7 @@ def without_blanks(title: str) -> str:
 
 @cache
 def _general() -> dict[str, Advice]:
-    return {signature.id: advice_of(in_general(signature)) for signature in load_signatures()}
+    return {signature.id: in_general(signature) for signature in load_signatures()}
 
 
 #: What says nothing first, then by how far a cell got: the later, the less of what was asked came of it.

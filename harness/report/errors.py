@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from harness.case import Expectation
 from harness.engines import ENGINES
-from harness.judge.diagnosis import blank, in_general
+from harness.judge.diagnosis import blank
 from harness.judge.signatures import Signature, load_signatures, load_texts
-from harness.known.cell import without_blanks
+from harness.known.cell import in_general, without_blanks
 from harness.known.model import Known, VariantView
 from harness.report.model import Results
 from harness.text import listed

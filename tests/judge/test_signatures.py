@@ -9,8 +9,9 @@ import pytest
 
 from harness.errors import HandledError
 from harness.judge import classify
-from harness.judge.diagnosis import diagnose, in_general
+from harness.judge.diagnosis import diagnose
 from harness.judge.signatures import FORM, Unportable, javascript, load_signatures
+from harness.known.cell import in_general
 from harness.record.outcome import Node
 from tests.judge.said import BUILD_FAILED, outcome
 
@@ -166,8 +167,8 @@ def test_a_signature_in_general_names_what_an_outcome_would_fill_in() -> None:
     signatures = {signature.id: signature for signature in load_signatures()}
     found = in_general(signatures["no-implementation"])
     assert found.title == "No implementation for <node>"
-    assert (found.message, found.node, found.groups) == ("", "", {})
-    assert found.advice_variants == signatures["no-implementation"].advice_variants
+    assert found.place == ""
+    assert found.proofs == signatures["no-implementation"].advice_variants
     told = " ".join(one.title + one.cause + one.advice for one in map(in_general, signatures.values()))
     assert not re.search(r"{\w+}", told)
 
