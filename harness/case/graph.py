@@ -31,7 +31,6 @@ FIRST_IR: dict[int, int] = {
     TensorProto.FLOAT4E2M1: 11,
 }
 _WHOLE = frozenset({TensorProto.INT8, TensorProto.UINT8, TensorProto.INT4})
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _SMALL = frozenset({TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT4E2M1})
 
 
@@ -375,9 +374,9 @@ def elements(values: Sequence[float] | npt.NDArray[Any], dtype: int) -> npt.NDAr
     What is too large for a float of 8 or 4 bits becomes its largest, as a quantiser has it; for a wider one it raises.
     """
     kind = helper.tensor_dtype_to_np_dtype(dtype)
+    if kind.kind == "b" or "int" in kind.name:
+        return np.array([int(value) for value in values], kind)
     if dtype in _SMALL:
         values = np.clip(values, -LARGEST[dtype], LARGEST[dtype])
-    elif dtype not in _FLOATS:
-        values = [int(value) for value in values]
     with np.errstate(over="raise"):
-        return np.array(values).astype(kind) if dtype in _SMALL | _FLOATS else np.array(values, kind)
+        return np.array(values).astype(kind)

@@ -12,7 +12,10 @@ from harness.case.graph import FIRST_IR, elements
 
 pytestmark = pytest.mark.unit
 
-FLOATS = [TensorProto.BFLOAT16, TensorProto.FLOAT16, TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT4E2M1]
+FLOATS = [
+    *(TensorProto.BFLOAT16, TensorProto.FLOAT16, TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT4E2M1),
+    TensorProto.DOUBLE,
+]
 #: The largest number of the small floats.
 LARGEST: dict[int, float] = {TensorProto.FLOAT4E2M1: 6.0, TensorProto.FLOAT8E4M3FN: 448.0}
 HALF = Quantiser(TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT16)
