@@ -205,6 +205,21 @@ def test_each_verdict_is_pytests_own_word_for_it(ran: Ran) -> None:
     }
 
 
+def test_cells_of_this_project_need_no_tool_of_its_developers() -> None:
+    """A word after an option, "venv", makes pytest load tests/conftest.py; users have no pytest-timeout."""
+    words = ["--via", "venv", "-k", "mish and qdq-rtx17", "--collect-only", "-q", "-p", "no:timeout"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, "-p", "no:cacheprovider"],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "matrix.yaml::mish.qdq-rtx17" in done.stdout
+
+
 def test_a_cell_that_is_recorded_is_not_run_again(
     ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
