@@ -1,12 +1,15 @@
-"""Normalisation in FP16: LayerNorm, RMSNorm and GroupNorm, written out and as operators.
+"""LayerNorm, RMSNorm and GroupNorm: in FP16, written out and as operators, and with scales of several shapes.
 
 Squares of FP16 values beyond 255 leave FP16, so that a norm written out in FP16 (Pow, ReduceMean) overflows where the
 operator, which computes in FP32, does not. Users meet it with transformers on every version since 8.5; the advice is
 the operator, or the norm between Casts to FP32. `-large` variants have values beyond 255, so that a GPU shows it;
 written out in FP16 they have none, since the graph itself then asks for infinity.
 
-Left out: FP32, which nobody reports; GroupNormalization of opset 18, which ONNX has taken back; InstanceNormalization,
-which has a case of its own.
+Left out: GroupNormalization of opset 18, which ONNX has taken back; InstanceNormalization, which has a case of its own.
+
+The scale of a LayerNormalization may be smaller than the normalised axes: ONNX broadcasts it, and ONNX Runtime had
+none of that up to 1.17. It may not be larger, as in issue 4475 (three values for an axis of one, which is a norm over
+the channels of an image without a Transpose): ONNX's checker takes that model, and no engine does.
 
 Change 1052 of onnx-tensorrt confirms issue 4756 on an RTX 4060 and blames the importer. No claim is made from issues
 3657 (opsets 16 and 17 in FP16 on 8.6), 4493 (10.10), 2564 (8.5) and Torch-TensorRT 4061, whose advice is FP32 between
@@ -48,6 +51,11 @@ GROUPS_109 = Link(
 )
 GROUPS_OF_21 = links.issue(4336, "GroupNormalization of opset 21")
 ONE_GROUP = links.issue(4756, "GroupNormalization of one group")
+LARGE_SCALE = links.issue(4475, "LayerNormalization with a scale of another shape")
+SMALL_SCALE = Link(
+    "https://github.com/microsoft/onnxruntime/issues/18184",
+    "ONNX Runtime issue 18184: a scale that broadcasts",
+)
 
 FLOAT, HALF, INT64 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT64
 FP16 = Recipe(flags=("FP16",))
@@ -102,6 +110,21 @@ def _operator(op: str, opset: int, *, large: bool = False) -> onnx.ModelProto:
         inputs.append(g.weight("norm.bias", SHAPE[-1:], spread=0.1, dtype=HALF))
     g.node(op, inputs, name=NORM, output="output", axis=-1)
     g.output("output", SHAPE, HALF)
+    return g.model()
+
+
+def _scaled(shape: list[int], axis: int, scale: list[int], *, channels_last: bool = False) -> onnx.ModelProto:
+    """Build LayerNormalization in FP32 and a sum with its input; `channels_last` puts the norm between Transposes."""
+    g = Graph("norm_scale", opset=17)
+    x = sine = g.node("Sin", [g.input("input", shape)], name="/Sin")
+    if channels_last:
+        x = g.node("Transpose", [x], name="/norm/Transpose", perm=[0, 2, 3, 1])
+    weight = g.weight("norm.weight", scale, centre=1.0, spread=0.3)
+    x = g.node("LayerNormalization", [x, weight], name=NORM, axis=axis)
+    if channels_last:
+        x = g.node("Transpose", [x], name="/norm/Transpose_1", perm=[0, 3, 1, 2])
+    g.node("Add", [x, sine], name="/Add", output="output")
+    g.output("output", shape)
     return g.model()
 
 
@@ -224,14 +247,49 @@ GROUPED = (
         counterpart="groupnorm-op",
     ),
 )
+SCALES = (
+    Variant(
+        name="layernorm-scale-large",
+        title="LayerNormalization over an axis of one, with a scale of three",
+        build=partial(_scaled, [2, 3, 4, 1], -1, [3]),
+        expectations=(
+            NOT_IN_85,
+            reported(
+                Class.BUILD_FAILED,
+                "==10.11.*",
+                LARGE_SCALE,
+                of="10.11.0.33, an RTX 3080",
+                note="there between Sin and Relu",
+                signature="normalisation-shape",
+                compute_capability="8.6",
+            ),
+        ),
+    ),
+    Variant(
+        name="layernorm-channels-last",
+        title="The channels made the last axis by a Transpose, which a scale of three fits",
+        build=partial(_scaled, [2, 3, 4, 4], -1, [3], channels_last=True),
+        role=Role.WORKAROUND,
+        counterpart="layernorm-scale-large",
+        expectations=(NOT_IN_85,),
+    ),
+    Variant(
+        name="layernorm-scale-small",
+        title="LayerNormalization over channels and pixels, with a scale for each channel",
+        build=partial(_scaled, [2, 3, 4, 4], 1, [3, 1, 1]),
+        role=Role.CONTROL,
+        counterpart="layernorm-scale-large",
+        expectations=(NOT_IN_85,),
+    ),
+)
 
 CASE = Case(
     name="norms",
-    title="LayerNorm, RMSNorm and GroupNorm in FP16, written out and as operators",
+    title="LayerNorm, RMSNorm and GroupNorm: FP16, operators and the shape of the scale",
     summary=(
         "A normalisation written out in FP16 overflows where its operator computes in FP32, which costs transformers "
         "their accuracy on every version. Which operators a version's parser knows, and what it runs a norm in that "
-        "is written out."
+        "is written out. And which shapes of a LayerNormalization's scale an engine takes."
     ),
     links=(
         OVERFLOW,
@@ -244,6 +302,8 @@ CASE = Case(
         GROUPS_OF_21,
         GROUPS_109,
         ONE_GROUP,
+        LARGE_SCALE,
+        SMALL_SCALE,
     ),
-    variants=(*IN_PIECES, *AS_OPERATORS, *GROUPED),
+    variants=(*IN_PIECES, *AS_OPERATORS, *GROUPED, *SCALES),
 )
