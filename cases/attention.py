@@ -4,7 +4,8 @@ TensorRT runs either as one fused kernel where it has one for the types and the 
 build's layers (`_gemm_mha_v2`). The reports are of whole models: a vision transformer whose fused attention
 is wrong in FP16 and BF16 on one GPU generation, one whose FP16 scores overflow, projections that share an input and are
 wrong once the compiler makes one product of them. Each graph here is the attention alone, so that a
-report about numbers is about a larger graph than ours; its claim says so.
+report about numbers is about a larger graph than ours; its claim says so. The If of issue 4739 has projections beside
+the attention, that of 4757 has attention in both branches.
 
 Left out: head sizes between those here, longer sequences and masks of other shapes, which came to no other result on
 any version that was tried; quantised attention, which is a case of its own.
@@ -28,6 +29,7 @@ from harness.case import (
     Graph,
     Link,
     Precision,
+    Profile,
     Recipe,
     Role,
     Variant,
@@ -40,6 +42,16 @@ if TYPE_CHECKING:
 WRONG_ON_SM120 = links.issue(4837, "fused attention wrong on SM 12.0")
 BF16_CRASH = links.issue(4842, "a BF16 build crashes on SM 12.0")
 WRONG_ON_103 = links.issue(4419, "wrong numbers on 10.3")
+DEPTH_3 = Link(
+    "https://github.com/ika-rwth-aachen/ros2-depth-anything-v3-trt/issues/16",
+    "ros2-depth-anything-v3-trt issue 16: JetPack 6.2",
+)
+DEPTH_2 = Link(
+    "https://github.com/spacewalk01/depth-anything-tensorrt/issues/49",
+    "depth-anything-tensorrt issue 49: wrong on an AGX Orin",
+)
+IN_IF = links.issue(4739, "Attention inside an If on 10.16")
+IN_BRANCHES = links.issue(4757, "Attention inside both branches of an If")
 FP16_SCORES = links.issue(4723, "DINOv3 in FP16")
 FP32_SCORES = Link(
     "https://github.com/lightly-ai/lightly-train/pull/917",
@@ -56,13 +68,14 @@ KERNELS = Link(
 )
 
 FLOAT, HALF, BF16 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
+BOOL = TensorProto.BOOL
 FLAGS: dict[int, tuple[str, ...]] = {FLOAT: (), HALF: ("FP16",), BF16: ("BF16",)}
 IN: dict[int, Precision] = {FLOAT: Precision.FP32, HALF: Precision.FP16, BF16: Precision.BF16}
 TOKENS = 64
 SCORES, VALUES = "/attn/MatMul", "/attn/MatMul_1"
 PROJECTIONS = ("/attn/q/MatMul", "/attn/k/MatMul", "/attn/v/MatMul")
 
-OK, WRONG, NO_PARSER = Class.OK, Class.INACCURATE, Class.PARSE_FAILED
+OK, WRONG, NO_PARSER, FAILS = Class.OK, Class.INACCURATE, Class.PARSE_FAILED, Class.BUILD_FAILED
 reported = Expectation.reported
 NO_BF16 = tuple(
     reported(
@@ -94,12 +107,18 @@ def _attend(  # noqa: PLR0913
     g.node("MatMul", [x, v], name=VALUES, output="output")
 
 
-def _written_out(
-    dtype: int = HALF, *, heads: int = 4, size: int = 64, scores: int | None = None, mask: bool = False
+def _written_out(  # noqa: PLR0913
+    dtype: int = HALF,
+    *,
+    heads: int = 4,
+    size: int = 64,
+    scores: int | None = None,
+    mask: bool = False,
+    tokens: int | str = TOKENS,
 ) -> onnx.ModelProto:
     """Build attention as PyTorch exports it below opset 23."""
     g = Graph("attention")
-    shape = [1, heads, TOKENS, size]
+    shape = [1, heads, tokens, size]
     qkv = [g.input(name, shape, dtype) for name in ("q", "k", "v")]
     added = g.input("mask", [1, 1, TOKENS, TOKENS], dtype) if mask else ""
     _attend(g, qkv, size, mask=added, dtype=dtype, scores=scores or dtype)
@@ -126,9 +145,13 @@ def _operator(
     kv_heads: int = 4,
     flat: bool = False,
     cache: bool = False,
+    concatenated: bool = False,
     **attributes: Any,  # noqa: ANN401  (those of Attention)
 ) -> onnx.ModelProto:
-    """Build the operator with 4 heads of 64; `flat` has them in one dimension, `cache` has the past keys and values."""
+    """Build the operator with 4 heads of 64; `flat` has them in one dimension, `cache` has the past keys and values.
+
+    `concatenated`: the cache is joined in front of the operator, which then has one output.
+    """
     g = Graph("attention_operator", opset=23)
     shapes = {"q": [1, 4, TOKENS, 64], "k": [1, kv_heads, TOKENS, 64], "v": [1, kv_heads, TOKENS, 64]}
     if flat:
@@ -138,10 +161,33 @@ def _operator(
     if cache:
         past = [g.input(f"past_{name}", [1, kv_heads, 16, 64], dtype) for name in ("key", "value")]
         inputs, outputs = [*inputs, "", *past], ["output", "present_key", "present_value"]
-    g.node_of_several("Attention", inputs, outputs, name="/attn/Attention", **attributes)
+    if concatenated:
+        inputs = ["q", *outputs[1:]]
+        for present, old, new in zip(outputs[1:], past, ("k", "v"), strict=True):
+            g.node("Concat", [old, new], name=f"/attn/{new}/Concat", output=present, axis=2)
+    of_operator = outputs[:1] if concatenated else outputs
+    g.node_of_several("Attention", inputs, of_operator, name="/attn/Attention", **attributes)
     g.output("output", shapes["q"], dtype)
     for name in outputs[1:]:
         g.output(name, [1, kv_heads, 16 + TOKENS, 64], dtype)
+    return g.model()
+
+
+def _chosen(*, operator: bool) -> onnx.ModelProto:
+    """Build attention in one branch of an If, as the operator or written out; the other branch hands v on."""
+    attends, passes, g = Graph("attends"), Graph("passes"), Graph("chosen", opset=23)
+    shape = [1, 4, TOKENS, 64]
+    qkv = [g.input(name, shape, HALF) for name in ("q", "k", "v")]
+    if operator:
+        attends.node("Attention", qkv, name="/attn/Attention", output="output")
+    else:
+        _attend(attends, qkv, 64, dtype=HALF, scores=HALF)
+    attends.output("output", shape, HALF)
+    passes.node("Identity", qkv[2:], name="/Identity", output="passed")
+    passes.output("passed", shape, HALF)
+    condition = g.input("attend", [], BOOL)
+    x = g.node("If", [condition], name="/If", then_branch=attends.body(), else_branch=passes.body())
+    g.output(x, shape, HALF)
     return g.model()
 
 
@@ -172,15 +218,18 @@ def _operation(
     title: str,
     dtype: int = HALF,
     *claims: Expectation,
+    instead_of: str | None = None,
     **graph: Any,  # noqa: ANN401  (arguments of _operator)
 ) -> Variant:
-    """Return a variant of the operator, which parsers know from TensorRT 10.14 on."""
+    """Return a variant of the operator, known to parsers from TensorRT 10.14 on; a workaround `instead_of` another."""
     no_parser = reported(NO_PARSER, "<10.14", PARSER_1014, "nvidia")
     return Variant(
         name=name,
         title=title,
         build=partial(_operator, dtype, **graph),
         recipe=Recipe(flags=FLAGS[dtype]),
+        role=Role.WORKAROUND if instead_of else Role.REPRODUCER,
+        counterpart=instead_of,
         expectations=(no_parser, *claims),
         tags=("opset23",),
     )
@@ -208,14 +257,41 @@ CRASHES = reported(
     note="a segmentation fault of the build; the same graph in FP16 builds, on a version that is not named",
     compute_capability="12.0",
 )
-WRONG_NUMBERS = reported(
-    WRONG,
-    "==10.3.*",
-    WRONG_ON_103,
-    scope="sibling",
-    of="a transformer with dynamic dimensions, precision not named",
-    note="10.5 and 10.8 are right; NVIDIA supposes a bug of 10.3 that later versions mended",
+_alike = partial(reported, scope="sibling")
+WRONG_NUMBERS = (
+    _alike(
+        WRONG,
+        "==10.3.*",
+        WRONG_ON_103,
+        of="a transformer with dynamic dimensions, precision not named",
+        note="10.5 and 10.8 are right; NVIDIA supposes a bug of 10.3 that later versions mended",
+    ),
+    _alike(
+        WRONG,
+        "==10.3.*",
+        DEPTH_3,
+        of="a Depth Anything 3 with JetPack 6.2",
+        note="the scale changes from frame to frame, on a desktop it does not",
+        platform="jetson",
+    ),
+    _alike(
+        OK,
+        "==10.16.*",
+        DEPTH_3,
+        of="10.16.1 in tensorrt:26.03-py3, an Orin NX with JetPack 6.2",
+        level="right numbers",
+        platform="jetson",
+    ),
+    _alike(
+        WRONG,
+        "==10.3.*",
+        DEPTH_2,
+        of="10.3.0.30, an AGX Orin, a Depth Anything v2",
+        note="10.12 on Windows is right, and v1 is on both",
+        platform="jetson",
+    ),
 )
+_of_if = partial(reported, scope="model")
 IS_IMPORTED = reported(OK, "==10.14.*", PARSER_1014, "nvidia", level="builds")
 NO_CACHE = reported(
     NO_PARSER, "==10.16.*", CACHE, of="10.16.0.72, on any GPU by its title", signature="attention-outputs"
@@ -224,8 +300,15 @@ NO_CACHE = reported(
 WRITTEN_OUT = (
     _plain("fp16", "Attention of 4 heads of 64 in FP16", HALF, _on_sm120(WRONG, "FP16 loses all detections")),
     _plain("bf16", "The same in BF16", BF16, *NO_BF16, _on_sm120(WRONG, "BF16 as well"), CRASHES),
-    _plain(
-        "fp32", "The same in FP32", FLOAT, _on_sm120(OK, "FP32 is exact"), WRONG_NUMBERS, role=Role.CONTROL
+    _plain("fp32", "The same in FP32", FLOAT, _on_sm120(OK, "FP32 is exact"), role=Role.CONTROL),
+    Variant(
+        name="fp32-dynamic",
+        title="Attention in FP32 over a number of tokens that is dynamic",
+        build=partial(_written_out, FLOAT, tokens="tokens"),
+        recipe=Recipe(
+            profiles=tuple(Profile(name, (1, 4, 16, 64), (1, 4, 64, 64), (1, 4, 128, 64)) for name in "qkv")
+        ),
+        expectations=WRONG_NUMBERS,
     ),
     _plain(
         "fp16-fp32-scores",
@@ -289,7 +372,12 @@ SHARED = (
 )
 OPERATORS = (
     _operation("op-fp16", "The operator Attention in FP16", HALF, IS_IMPORTED),
-    _operation("op-bf16", "The operator Attention in BF16", BF16),
+    _operation(
+        "op-bf16",
+        "The operator Attention in BF16",
+        BF16,
+        _of_if(OK, "==10.16.*", IN_IF, level="builds", note="outside of the If"),
+    ),
     _operation("op-fp32", "The operator Attention in FP32", FLOAT),
     _operation("op-fp32-flat", "The operator in FP32 with its heads in one dimension", FLOAT, flat=True),
     _operation(
@@ -297,6 +385,39 @@ OPERATORS = (
     ),
     _operation("op-softcap", "The operator with softcap", softcap=2.0),
     _operation("op-cache", "The operator with past and present keys and values", HALF, NO_CACHE, cache=True),
+    _operation(
+        "op-cache-concat",
+        "Past keys and values joined in front of the operator",
+        cache=True,
+        concatenated=True,
+        instead_of="op-cache",
+    ),
+)
+IN_A_BRANCH = (
+    Variant(
+        name="op-if",
+        title="The operator in a branch of an If, in FP16",
+        build=partial(_chosen, operator=True),
+        recipe=Recipe(flags=FLAGS[HALF]),
+        precision=(),
+        expectations=(
+            reported(NO_PARSER, "<10.14", PARSER_1014, "nvidia"),
+            _of_if(FAILS, "==10.16.*", IN_IF, of="BF16", signature="attention-in-branch"),
+            _of_if(FAILS, "==10.16.*", IN_BRANCHES, of="10.16.1.11, in both branches"),
+        ),
+        tags=("opset23",),
+    ),
+    Variant(
+        name="if-written-out",
+        title="Attention written out in the branch",
+        build=partial(_chosen, operator=False),
+        recipe=Recipe(flags=FLAGS[HALF]),
+        role=Role.WORKAROUND,
+        counterpart="op-if",
+        precision=(),
+        expectations=(_of_if(OK, "==10.16.*", IN_IF, of="BF16", level="builds"),),
+        tags=("opset23",),
+    ),
 )
 
 CASE = Case(
@@ -311,6 +432,10 @@ CASE = Case(
         WRONG_ON_SM120,
         BF16_CRASH,
         WRONG_ON_103,
+        DEPTH_3,
+        DEPTH_2,
+        IN_IF,
+        IN_BRANCHES,
         FP16_SCORES,
         FP32_SCORES,
         SHARED_INPUT,
@@ -318,5 +443,5 @@ CASE = Case(
         PARSER_1014,
         KERNELS,
     ),
-    variants=(*WRITTEN_OUT, *SHARED, *OPERATORS),
+    variants=(*WRITTEN_OUT, *SHARED, *OPERATORS, *IN_A_BRANCH),
 )
