@@ -1,7 +1,7 @@
 """Exports that a version's parser or builder refuses, each with its replacement.
 
 Each refusal is one operator or one attribute of a real exporter's output, in the smallest graph that has it: images in
-UINT8, Resize with antialiasing, a detector's TopK, NonMaxSuppression and masks, newer opsets, deconvolutions. A
+UINT8, Resize with antialiasing, a detector's TopK, NonMaxSuppression and masks, casts, newer opsets, deconvolutions. A
 workaround stands beside its original. The table of all operators is made from ONNX's own node tests; here are those
 that users ask about.
 
@@ -9,11 +9,13 @@ Left out: further modes of Resize, which end as antialiasing does; NonZero alone
 deconvolutions that are grouped or of other dimensions, which end as the plain one does; with a stride and a dilation
 they are among the quantised shapes.
 
-Torch-TensorRT change 4306 says that BF16 depthwise convolutions work from RTX 1.5 on. Nobody reports `opset-27`.
+Torch-TensorRT change 4306 says that BF16 depthwise convolutions work from RTX 1.5 on. Nobody reports `opset-27`, nor
+the convolution in front of a Cast, which was met while issue 184 was made smaller.
 """
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +48,15 @@ NMS = Link(f"{RTX}/5", "TensorRT-RTX issue 5: NonMaxSuppression")
 NONZERO_14 = Link(f"{RTX}/32", "TensorRT-RTX issue 32: NonZero on 1.4.0")
 NONZERO = Link(f"{RTX}/36", "TensorRT-RTX issue 36: NonZero on 1.5.0")
 SWISH = links.changes("11.0", "the parser takes Swish")
+CAST = Link(
+    "https://github.com/NVlabs/GR00T-WholeBodyControl/issues/184",
+    "GR00T-WholeBodyControl issue 184: a Cast in front of an Unsqueeze",
+)
 BF16_DECONV = Link("https://github.com/pytorch/TensorRT/pull/4306", "pytorch/TensorRT change 4306: RTX 1.5")
 BF16_110 = links.issue(4829, "ConvTranspose in BF16")
 
 FLOAT, HALF, BF16 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
-INT64, UINT8 = TensorProto.INT64, TensorProto.UINT8
+INT32, INT64, UINT8 = TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8
 DECONV = "/up/ConvTranspose"
 RTX_4080 = "11.0.0.114, an RTX 4080"
 BOXES, KEPT = 64, 8
@@ -145,6 +151,32 @@ def _swish() -> onnx.ModelProto:
     x = g.input("input", [4, 64], HALF)
     g.node("Mul", [x, g.node("Sigmoid", [x], name="/Sigmoid")], name="/Mul", output="output")
     g.output("output", [4, 64], HALF)
+    return g.model()
+
+
+def _to_integers(*, cast_last: bool = False) -> onnx.ModelProto:
+    """Build a 1-D convolution whose values become integers with one axis more: Cast and Unsqueeze, or the other way."""
+    g = Graph("integers")
+    weight = g.weight("conv.weight", (8, 8, 3), spread=20.0)
+    x = g.conv(g.input("input", [1, 8, 16]), weight, name="/Conv", dimensions=1)
+    axes = g.constant("axes", [1], [1], INT64)
+    if cast_last:
+        x = g.node("Unsqueeze", [x, axes], name="/Unsqueeze")
+        g.node("Cast", [x], name="/Cast", to=INT32, output="output")
+    else:
+        x = g.node("Cast", [x], name="/Cast", to=INT32)
+        g.node("Unsqueeze", [x, axes], name="/Unsqueeze", output="output")
+    g.output("output", [1, 1, 8, 16], INT32)
+    return g.model()
+
+
+def _scaled(factors: list[int]) -> onnx.ModelProto:
+    """Build a convolution without bias, a product with one value in a tensor of this shape, and a Cast to FP16."""
+    g = Graph("scaled")
+    x = g.conv(g.input("input", [1, 8, 16, 16]), g.weight("conv.weight", (8, 8, 3, 3)), name="/Conv")
+    x = g.node("Mul", [x, g.constant("factor", [0.125] * math.prod(factors), factors)], name="/Mul")
+    g.node("Cast", [x], name="/Cast", to=HALF, output="output")
+    g.output("output", [1, 8, 16, 16], HALF)
     return g.model()
 
 
@@ -263,6 +295,44 @@ DETECTORS = (
         counterpart="mask",
     ),
 )
+CASTS = (
+    _plain(
+        name="cast-unsqueeze",
+        title="A Cast to INT32 behind a convolution, in front of an Unsqueeze",
+        build=_to_integers,
+        expectations=(
+            reported(
+                FAILS,
+                "==11.0.*",
+                CAST,
+                scope="model",
+                of="11.0.0.114, an RTX 6000 Ada, a motion planner",
+                note="it is said to convert on 10.x",
+                signature="cast-folded",
+                compute_capability="8.9",
+            ),
+        ),
+    ),
+    _plain(
+        name="unsqueeze-cast",
+        title="The Cast behind the Unsqueeze",
+        build=partial(_to_integers, cast_last=True),
+        role=Role.WORKAROUND,
+        counterpart="cast-unsqueeze",
+    ),
+    _plain(
+        name="conv-scale-cast",
+        title="A convolution without bias, times one number, in front of a Cast to FP16",
+        build=partial(_scaled, []),
+    ),
+    _plain(
+        name="conv-scales-cast",
+        title="The number written once for each channel",
+        build=partial(_scaled, [1, 8, 1, 1]),
+        role=Role.WORKAROUND,
+        counterpart="conv-scale-cast",
+    ),
+)
 NEWER = (
     _half(
         name="swish-op",
@@ -322,6 +392,6 @@ CASE = Case(
         "operators newer than the parser, deconvolutions in BF16. Each in its smallest graph, with what to write in "
         "its place."
     ),
-    links=(SEGFAULT, ANTIALIAS, TOPK, NMS, NONZERO_14, NONZERO, SWISH, BF16_DECONV, BF16_110),
-    variants=(*DETECTORS, *NEWER, *DECONVOLUTIONS),
+    links=(SEGFAULT, ANTIALIAS, TOPK, NMS, NONZERO_14, NONZERO, SWISH, CAST, BF16_DECONV, BF16_110),
+    variants=(*DETECTORS, *CASTS, *NEWER, *DECONVOLUTIONS),
 )
