@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 GROUPED = links.issue(1934, "grouped ConvTranspose with Q/DQ")
 AXIS = links.issue(1694, "the axis of a ConvTranspose's scales")
 ODD = links.issue(1556, "ConvTranspose with odd channels")
+VOLUMES = Link(
+    "https://forums.developer.nvidia.com/t/tensorrt-10-x-is-convtranspose3d-supported-in-int8-on-jetson-qat-workflow/353440",
+    "NVIDIA's forum: ConvTranspose3d in INT8",
+)
 DILATED = Link(
     "https://github.com/pytorch/TensorRT/pull/4306", "pytorch/TensorRT change 4306: deconvolutions on RTX"
 )
@@ -46,24 +50,27 @@ INPUT_SCALE = 0.01
 UP, CONV = "/up", "/conv"
 
 
-def _deconvolution(*, axis: int | None, group: int = 1, channels: int = CHANNELS) -> onnx.ModelProto:
+def _deconvolution(
+    *, axis: int | None, group: int = 1, channels: int = CHANNELS, dimensions: int = 2
+) -> onnx.ModelProto:
     """Build a ConvTranspose with Q/DQ on both inputs; an `axis` of None is one scale for the whole weight."""
     g = Graph("deconvolution")
-    x = g.qdq(g.input("input", [1, channels, SIZE, SIZE]), name=f"{UP}/_input_quantizer", scale=INPUT_SCALE)
-    weight = g.weight("up.weight", (channels, channels // group, 4, 4))
+    x = g.input("input", [1, channels, *[SIZE] * dimensions])
+    x = g.qdq(x, name=f"{UP}/_input_quantizer", scale=INPUT_SCALE)
+    weight = g.weight("up.weight", (channels, channels // group, *[4] * dimensions))
     name = f"{UP}/_weight_quantizer"
     weight = g.weight_qdq(weight, name=name, per_channel=axis is not None, axis=axis or 0)
-    g.conv_transpose(x, weight, name=UP, group=group, output="output")
-    g.output("output", [1, channels, 2 * SIZE, 2 * SIZE])
+    g.conv_transpose(x, weight, name=UP, group=group, output="output", dimensions=dimensions)
+    g.output("output", [1, channels, *[2 * SIZE] * dimensions])
     return g.model()
 
 
-def _float_deconvolution(dtype: int) -> onnx.ModelProto:
+def _float_deconvolution(dtype: int, dimensions: int = 2) -> onnx.ModelProto:
     g = Graph("deconvolution")
-    x = g.input("input", [1, CHANNELS, SIZE, SIZE], dtype)
-    weight = g.weight("up.weight", (CHANNELS, CHANNELS, 4, 4), dtype=dtype)
-    g.conv_transpose(x, weight, name=UP, output="output")
-    g.output("output", [1, CHANNELS, 2 * SIZE, 2 * SIZE], dtype)
+    x = g.input("input", [1, CHANNELS, *[SIZE] * dimensions], dtype)
+    weight = g.weight("up.weight", (CHANNELS, CHANNELS, *[4] * dimensions), dtype=dtype)
+    g.conv_transpose(x, weight, name=UP, output="output", dimensions=dimensions)
+    g.output("output", [1, CHANNELS, *[2 * SIZE] * dimensions], dtype)
     return g.model()
 
 
@@ -164,6 +171,32 @@ DECONVOLUTIONS = (
         role=Role.WORKAROUND,
         precision=((UP, Precision.FP16),),
     ),
+    _up(
+        name="up3d",
+        title="A 3-D ConvTranspose in INT8, a weight scale for each output channel",
+        build=partial(_deconvolution, axis=1, dimensions=3),
+        role=Role.REPRODUCER,
+        counterpart=None,
+        expectations=(
+            reported(
+                Class.PRECISION_LOST,
+                "==10.13.*",
+                VOLUMES,
+                scope="model",
+                of="10.13, a network of 3-D convolutions that is meant for a Jetson",
+                note="the 3-D convolutions run in INT8, this in FP16 or FP32",
+            ),
+        ),
+    ),
+    _up(
+        name="up3d-fp16",
+        title="The 3-D ConvTranspose in FP16",
+        build=partial(_float_deconvolution, TensorProto.FLOAT16, 3),
+        recipe=HALF,
+        role=Role.WORKAROUND,
+        counterpart="up3d",
+        precision=((UP, Precision.FP16),),
+    ),
 )
 
 LISTED = (
@@ -232,6 +265,6 @@ CASE = Case(
         "it in FP32 without a word. Convolutions of one and three dimensions have INT8 of their own. A deconvolution "
         "with both stride and dilation is written with zeros in its kernel where the engine has none."
     ),
-    links=(GROUPED, AXIS, ODD, DILATED),
+    links=(GROUPED, AXIS, ODD, VOLUMES, DILATED),
     variants=DECONVOLUTIONS + CONVOLUTIONS + DILATED_ONES,
 )
