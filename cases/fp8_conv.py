@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 WEAK = links.issue(3987, "FP8 convolution on 10.2")
 GROUPS = links.issue(4524, "FP8 depthwise convolutions")
 DENSE = links.issue(4560, "no FP8 convolution on 10.12 and an H100")
+NO_FASTER = links.issue(4081, "FP8 convolution as slow as FP16")
 SCALES = Link(
     "https://github.com/NVIDIA/Model-Optimizer/issues/118", "Model-Optimizer issue 118: FP16 scales"
 )
@@ -107,7 +108,7 @@ CASE = Case(
         "FP8 convolutions came with TensorRT 10.2 and strong typing alone. Which of them have a kernel, dense, first, "
         "grouped or depthwise, is asked again with every version and GPU generation."
     ),
-    links=(WEAK, GROUPS, DENSE, SCALES, links.RTX_PRECISIONS),
+    links=(WEAK, GROUPS, DENSE, NO_FASTER, SCALES, links.RTX_PRECISIONS),
     variants=(
         _variant(
             name="dense-flags",
@@ -138,6 +139,16 @@ CASE = Case(
                 _on_h100(OK, "==10.2.*", WEAK, of="10.2, an H100", level="precision"),
                 _on_h100(
                     LOST, "==10.12.*", DENSE, scope="model", of="10.12.0.36, an H100, by Torch-TensorRT"
+                ),
+                reported(
+                    OK,
+                    "==10.3.*",
+                    NO_FASTER,
+                    scope="sibling",
+                    of="10.3, an RTX 4090, one convolution whose typing was not read",
+                    level="precision",
+                    note="FP8 kernels that are no faster than those of FP16",
+                    compute_capability="8.9",
                 ),
                 *FP8_ON_RTX,
             ),
