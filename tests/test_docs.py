@@ -130,3 +130,12 @@ def test_links_lead_to_files_and_headings() -> None:
             target = page.parent / link if link else page
             assert target.exists(), (page, link)
             assert not place or place in anchors(target), (page, link, place)
+
+
+def test_the_files_that_a_page_names_are_there() -> None:
+    pattern = r"`((?:tests|harness|tools|docs)/[\w/.-]+\.\w+)`"
+    named = {
+        (page.name, name) for page in PAGES for name in re.findall(pattern, page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 20
+    assert sorted((page, name) for page, name in named if not (ROOT / name).is_file()) == []
