@@ -200,7 +200,7 @@ def _resize_axes(use: Use) -> bool | None:
 def _limit(use: Use) -> bool | None:
     # Before opset 10 K is an attribute.
     k = use.attribute("k") if use.attribute("k") is not None else use.values(1)
-    return use.constant(1) if k is None else bool(np.all(np.asarray(k) < _MOST_K))
+    return None if k is None else bool(np.all(np.asarray(k) < _MOST_K))
 
 
 def _static_axis(use: Use) -> bool | None:

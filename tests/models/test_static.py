@@ -94,6 +94,7 @@ def test_a_type_blocks_only_where_the_row_lacks_it_and_it_is_not_cast() -> None:
     [
         (graph("TopK", {"k": np.array([3])}), "clear"),
         (graph("TopK", {"k": np.array([4000])}), "blocked"),
+        (graph("TopK", {"k": None}), "restricted"),
         (graph("TopK", {"k": np.array([3])}, sorted=0), "blocked"),
         (graph("ReduceSum", {"axes": np.array([1])}), "clear"),
         (graph("ReduceSum", {"axes": None}), "blocked"),
