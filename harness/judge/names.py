@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import onnx
 from packaging.version import Version
@@ -26,7 +25,7 @@ OWNER = re.compile(
 #: Names that say nothing without their owner.
 GENERIC = frozenset({"destroy", "enqueue", "execute"})
 #: Signatures of a change that took away several names.
-_TOLD_TOGETHER = frozenset({"implicit-int8-removed", "weak-typing-removed"})
+_TOLD_TOGETHER = ("implicit-int8-removed", "weak-typing-removed")
 _GUIDE = "https://docs.nvidia.com/deeplearning/tensorrt"
 _GUIDES = {
     "": "",
@@ -35,14 +34,6 @@ _GUIDES = {
     "cpp-10x-to-11x": f"{_GUIDE}/11.4.0/api/migration/tensorrt-10x-to-11x-c-api-reference.html",
     "trtexec-10x-to-11x": f"{_GUIDE}/11.4.0/api/migration/tensorrt-10x-to-11x-trtexec.html",
 }
-
-
-class Replaced(NamedTuple):
-    """A call or option that is gone, the one in its place, and where NVIDIA says so."""
-
-    old: str
-    new: str
-    url: str
 
 
 @dataclass(frozen=True)
@@ -78,14 +69,17 @@ def by_name() -> Mapping[str, Row]:
 
 
 @lru_cache
-def replaced() -> dict[str, tuple[Replaced, ...]]:
-    """Return, by the signature of the failure that they end in, the names that went with one version."""
-    found: dict[str, tuple[Replaced, ...]] = {}
-    for row in load_names():
-        if row.signature in _TOLD_TOGETHER:
-            told = (Replaced(name, row.now, row.url) for name in row.names)
-            found[row.signature] = (*found.get(row.signature, ()), *told)
-    return found
+def replaced() -> dict[str, list[tuple[str, str, str]]]:
+    """Return, by the signature of the failure that they end in, names that are gone, the new ones and NVIDIA's page."""
+    return {
+        signature: [
+            (name, row.now, row.url)
+            for row in load_names()
+            if row.signature == signature
+            for name in row.names
+        ]
+        for signature in _TOLD_TOGETHER
+    }
 
 
 def named(name: str) -> Row | None:

@@ -104,9 +104,7 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
             "kinds": kinds,
             "roles": roles,
             "reading": READING,
-            "replaced": {
-                key: [[c.old, c.new, c.url] for c in calls] for key, calls in names.replaced().items()
-            },
+            "replaced": names.replaced(),
             "further": further,
             "suites": suites,
             **addresses(),
