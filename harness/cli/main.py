@@ -98,8 +98,12 @@ class Parser(argparse.ArgumentParser):
         raise HandledError(f"{self.prog} has no option {name!r}; {did_you_mean(name, known)}")
 
 
+#: They end a run as an interrupt does, with a report and without its agents: `timeout`, and a terminal that closes.
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM came: a terminated run must end its agents as an interrupted one does."""
+    """One of `_ENDING` came, by its number."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -148,7 +152,9 @@ def visible_output() -> Iterator[None]:
 
 
 def _ended(words: list[str]) -> int:
-    before = signal.signal(signal.SIGTERM, _terminate)
+    # Under nohup a terminal that closes is no end.
+    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _terminate) for number in heard}
     try:
         return _run(words)
     except HandledError as error:
@@ -157,7 +163,7 @@ def _ended(words: list[str]) -> int:
         return _complain("infrastructure", error, EXIT_INFRA)
     except KeyboardInterrupt as interrupt:
         print("interrupted", file=sys.stderr)
-        return 128 + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)
+        return 128 + (interrupt.args[0] if isinstance(interrupt, _Terminated) else signal.SIGINT)
     except BrokenPipeError:
         # `list | head`: the reader has enough. What is still buffered must have somewhere to go at exit.
         for stream in (sys.stdout, sys.stderr):
@@ -168,7 +174,8 @@ def _ended(words: list[str]) -> int:
     except Exception as error:  # noqa: BLE001  (whatever is left is a fault of ours)
         return _complain_of_fault(error)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(words: list[str]) -> int:
@@ -196,10 +203,11 @@ def _complain_of_fault(error: Exception) -> int:
     return _complain("fault", FAULT, EXIT_INFRA)
 
 
-def _terminate(*_: object) -> NoReturn:
-    # `timeout` and a closing terminal tell a process and its group: the second must not stop the ending of agents.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _Terminated
+def _terminate(number: int, _: object) -> NoReturn:
+    # A process is told, and so is its group: the second must not stop the ending of agents.
+    for each in _ENDING:
+        signal.signal(each, signal.SIG_IGN)
+    raise _Terminated(number)
 
 
 def _parse(words: list[str]) -> argparse.Namespace:

@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 import io
 import re
+import signal
 import sys
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -190,3 +191,29 @@ def test_where_there_is_no_terminal_nothing_is_told(capsys: pytest.CaptureFixtur
         doing.say("out")
         doing.say("err", error=True)
     assert tuple(capsys.readouterr()) == ("out\n", "err\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "handler", "code"),
+    [
+        (signal.SIGTERM, signal.SIG_DFL, 143),
+        (signal.SIGHUP, signal.SIG_DFL, 129),
+        (signal.SIGHUP, signal.SIG_IGN, 0),
+    ],
+)
+def test_a_terminal_that_closes_ends_a_command_but_for_nohup(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, handler: signal.Handlers, code: int
+) -> None:
+    """And the handlers of whoever called are put back."""
+
+    def signalled(_: list[str]) -> int:
+        signal.raise_signal(number)
+        return 0
+
+    monkeypatch.setattr(module, "_run", signalled)
+    before = signal.signal(number, handler)
+    try:
+        assert main(["list"]) == code
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
