@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from harness.cli.options import (
     add_targets,
     add_where,
     positive,
-    tolerance,
     writable,
     writable_file,
     write_file,
@@ -249,7 +249,8 @@ def _chosen(matrix: Matrix, options: argparse.Namespace) -> Matrix:
 def _wanted(options: argparse.Namespace) -> Wanted:
     least, usual, most = (parse_shapes(getattr(options, name), f"--{name}") for name in _SHAPES)
     shapes = Shapes(least, usual or parse_shapes(options.shapes, "--shapes"), most)
-    return Wanted(Typing(options.typing), tuple(options.flags), options.want, shapes, **tolerance(options))
+    how = Wanted(Typing(options.typing), tuple(options.flags), options.want, shapes)
+    return replace(how, max_rel=options.max_rel, cosine=options.cosine)
 
 
 def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Given]:

@@ -11,7 +11,6 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from harness import __version__
 from harness.errors import HandledError
@@ -71,15 +70,13 @@ def settle(options: argparse.Namespace, *, shipped_too: bool) -> None:
         )
 
 
-def named(options: argparse.Namespace) -> dict[str, str]:
-    """Return matrix and cases, by option, that would not be looked up."""
-    given = {name: str(getattr(options, name)) for name, _ in _LOOKED_UP if name not in options.unsaid}
-    return {name: given[name] for name, usual in _LOOKED_UP if given.get(name, usual) != usual}
-
-
 def places(options: argparse.Namespace, *, reports: bool = True) -> list[str]:
     """Return the options that name other places than those that would be looked up."""
-    words = [word for option, path in named(options).items() for word in (f"--{option}", path)]
+    words = []
+    for option, usual in _LOOKED_UP:
+        path = str(getattr(options, option))
+        if option not in options.unsaid and path != usual:
+            words += [f"--{option}", path]
     if reports and str(options.reports) != REPORTS:
         words += ["--reports", str(options.reports)]
     return words
@@ -166,11 +163,6 @@ def add_building(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"the least cosine between an output and the expected one {by_precision}",
     )
-
-
-def tolerance(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options on outputs of `add_building`, by the name in `Wanted`."""
-    return {"max_rel": options.max_rel, "cosine": options.cosine}
 
 
 def _figure(text: str) -> float:

@@ -14,7 +14,7 @@ import onnx
 
 from harness.case import Recipe, Typing, Variant
 from harness.case.model import serialise
-from harness.cli.options import EXIT_OK, add_building, add_where, places, positive, tolerance, writable
+from harness.cli.options import EXIT_OK, add_building, add_where, places, positive, writable
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
@@ -76,7 +76,8 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
 def wanted(options: argparse.Namespace) -> Wanted:
     """Return the options of `add_recipe`."""
     shapes = Shapes(optimum=parse_shapes(options.shapes, "--shapes"))
-    return Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes, **tolerance(options))
+    how = Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes)
+    return replace(how, max_rel=options.max_rel, cosine=options.cosine)
 
 
 def do_reduce(options: argparse.Namespace) -> int:
