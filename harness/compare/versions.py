@@ -71,8 +71,7 @@ def spans(runs: Mapping[str, Run]) -> list[Span]:
                 and states.get((main, point.target.version)) != (point.state, point.chip)
             ]
         if any(map(_known, points)):
-            measured = any(point.target.id in ran for point in points)
-            found.append(Span(series, _sentence(points), claimed=not measured))
+            found.append(Span(series, _sentence(points)))
     return found
 
 

@@ -34,7 +34,7 @@ _ENCLOSES = 0.995
 
 @dataclass(frozen=True)
 class Statistics:
-    """Median and 95th percentile in milliseconds; `drift` is the second half's median over the first's.
+    """Median and 95th percentile in milliseconds.
 
     `spread` is the interquartile range over the median. `noise` says why the samples carry no comparison, and is
     empty where they do.
@@ -44,7 +44,6 @@ class Statistics:
     median: float
     p95: float
     spread: float
-    drift: float
     noise: str
 
 
@@ -66,7 +65,6 @@ def statistics(samples: Sequence[float]) -> Statistics:
         median=middle,
         p95=percentile(ordered, 0.95),
         spread=spread,
-        drift=drift,
         noise=_noise(len(samples), spread, drift),
     )
 

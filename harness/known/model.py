@@ -83,11 +83,10 @@ class GraphView:
 
 @dataclass(frozen=True)
 class Span:
-    """One sentence on how a variant fares along one series; `claimed` says that nothing in it was run here."""
+    """One sentence on how a variant fares along one series."""
 
     series: str
     text: str
-    claimed: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from tests.report import factory
 pytestmark = pytest.mark.unit
 
 
-def spans(results: Results, variant: str) -> dict[tuple[str, bool], str]:
+def spans(results: Results, variant: str) -> dict[str, str]:
     views = {view.name: view for view in results.cases[0].variants}
-    return {(span.series, span.claimed): span.text for span in views[variant].sentences}
+    return {span.series: span.text for span in views[variant].sentences}
 
 
 def changes(results: Results, variant: str) -> list[tuple[str, str, str, bool | None]]:
@@ -38,7 +38,7 @@ def test_a_range_is_told_from_first_to_last_and_the_last_is_open() -> None:
         *(factory.outcome("qdq", on) for on in ("rtx15", "rtx16", "rtx17")),
     )
     assert (
-        spans(results, "qdq")["RTX", False]
+        spans(results, "qdq")["RTX"]
         == "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1"
     )
 
@@ -46,7 +46,7 @@ def test_a_range_is_told_from_first_to_last_and_the_last_is_open() -> None:
 def test_one_state_along_all_versions_is_one_clause() -> None:
     """Nothing changed, and the sentence does not suggest that something did."""
     results = of(*(factory.outcome("qdq", on) for on in ("rtx14", "rtx15", "rtx16", "rtx17")))
-    assert spans(results, "qdq")["RTX", False] == "builds on 1.4 to 1.7 (measured), INT8 1/1"
+    assert spans(results, "qdq")["RTX"] == "builds on 1.4 to 1.7 (measured), INT8 1/1"
 
 
 def test_a_state_that_comes_back_is_not_merged() -> None:
@@ -56,20 +56,19 @@ def test_a_state_that_comes_back_is_not_merged() -> None:
         "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1; "
         "broken in 1.7 (measured): fails to build"
     )
-    assert spans(results, "qdq")["RTX", False] == said
+    assert spans(results, "qdq")["RTX"] == said
 
 
 def test_claims_are_a_sentence_of_their_own() -> None:
     """What was not run is never mixed with what was."""
     found = spans(factory.results(), "qdq")
-    assert found["TensorRT", True] == "fails to build on 8.6 (reported); 10.2 not tested"
-    assert ("TensorRT", False) not in found
+    assert found["TensorRT"] == "fails to build on 8.6 (reported); 10.2 not tested"
 
 
 def test_a_bound_beside_an_untested_version_says_by_and_names_it() -> None:
     """ "Fixed in 1.7" would be a claim about 1.5 and 1.6."""
     results = of(factory.build_failure("qdq-between", "rtx14"), factory.outcome("qdq-between", "rtx17"))
-    assert spans(results, "qdq-between")["RTX", False] == (
+    assert spans(results, "qdq-between")["RTX"] == (
         "fails to build on 1.4 (measured); fixed by 1.7 (measured): builds, INT8 1/1; 1.5 to 1.6 not tested"
     )
 
@@ -77,7 +76,7 @@ def test_a_bound_beside_an_untested_version_says_by_and_names_it() -> None:
 def test_measured_and_accepted_versions_of_one_series_stand_in_one_sentence_each_marked() -> None:
     """What was accepted was measured too, before; only what was run here tells of its nodes."""
     results = of(factory.outcome("qdq", "rtx16"))
-    assert spans(results, "qdq")["RTX", False] == (
+    assert spans(results, "qdq")["RTX"] == (
         "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds; builds on 1.6 (measured), INT8 1/1; "
         "builds on 1.7 (measured)"
     )
@@ -87,7 +86,7 @@ def test_a_lost_precision_is_no_fix_and_no_break() -> None:
     """From a refusal to a silent loss nothing is mended."""
     lost = factory.outcome("qdq-between", "rtx15", layers=(factory.conv_layer("fp32"),))
     results = of(factory.build_failure("qdq-between", "rtx14"), lost)
-    said = spans(results, "qdq-between")["RTX", False]
+    said = spans(results, "qdq-between")["RTX"]
     assert said.startswith("fails to build on 1.4 (measured); loses precision on 1.5 (measured), INT8 0/1")
 
 
@@ -96,10 +95,10 @@ def test_a_side_series_is_told_only_where_it_differs() -> None:
     side = factory.target("rtx17-sm75", "1.7.1.116", compute_capability="7.5")
     main = factory.outcome("qdq", "rtx17")
     same = replace(main, target="rtx17-sm75", cell="conv_silu.qdq-rtx17-sm75")
-    assert ("RTX, SM 7.5", False) not in spans(of(main, same, extra=(side,)), "qdq")
+    assert "RTX, SM 7.5" not in spans(of(main, same, extra=(side,)), "qdq")
     other = replace(same, layers=(factory.conv_layer("fp32"),))
     found = spans(of(main, other, extra=(side,)), "qdq")
-    assert found["RTX, SM 7.5", False] == "loses precision on 1.7 (measured), INT8 0/1"
+    assert found["RTX, SM 7.5"] == "loses precision on 1.7 (measured), INT8 0/1"
 
 
 def test_class_change_names_the_two_versions_and_the_direction() -> None:

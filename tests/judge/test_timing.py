@@ -42,20 +42,18 @@ def test_few_samples_are_no_measurement(count: int) -> None:
 def test_a_run_whose_second_half_is_slower_is_not_stationary() -> None:
     """Heat, clocks or another program: no number of samples mends that."""
     found = statistics([1.0] * 50 + [1.1] * 50)
-    assert found.drift == pytest.approx(1.1)
     assert found.noise == "the second half of the samples is 10% slower than the first"
     faster = "the second half of the samples is 9% faster than the first"
     assert statistics([1.1] * 50 + [1.0] * 50).noise == faster
     assert statistics([1.0] * 50 + [1.04] * 50).noise == ""
     # Of an odd number the one in the middle is of the second half.
-    assert statistics([1.0] * 10 + [2.0] * 11).drift == 2.0
+    assert "100% slower" in statistics([1.0] * 10 + [2.0] * 11).noise
 
 
 @pytest.mark.parametrize(("drift", "said"), [(1.12, "the samples spread by"), (1.16, "the second half")])
 def test_a_drift_is_held_against_the_scatter_of_half_the_samples(drift: float, said: str) -> None:
     """At this spread two times 50 samples differ by 14 % by chance."""
     found = statistics([0.8, 1.2] * 25 + [0.8 * drift, 1.2 * drift] * 25)
-    assert found.drift == pytest.approx(drift)
     assert found.noise.startswith(said)
 
 
@@ -99,7 +97,7 @@ def test_runs_that_pass_differ_by_more_than_is_worth_telling_in_one_of_twenty_pa
 
 def test_samples_of_no_time_at_all_divide_by_nothing() -> None:
     """A clock can be coarser than the work."""
-    assert statistics([0.0] * 30) == Statistics(30, 0.0, 0.0, 0.0, 1.0, "")
+    assert statistics([0.0] * 30) == Statistics(30, 0.0, 0.0, 0.0, "")
 
 
 def test_no_samples_are_refused() -> None:
