@@ -122,7 +122,9 @@ def _ended(judged: Judged, mine: list[Blocker], found: list[Blocker], tries: int
     if not ran(judged):
         return f"{what} was not tried: {judged.classification.reason}"
     if not mine:
-        return f"{what} {PREDICATE[cls]}, and no node is named: {judged.classification.reason}"
+        return (
+            f"{what} {PREDICATE[cls]}, and no node of the main graph is named: {judged.classification.reason}"
+        )
     if tries >= MOST_TRIES or seconds > MOST_SECONDS:
         return f"the search ended after {tries} tries and {seconds:.0f} s; there may be more"
     return ""

@@ -60,7 +60,7 @@ def test_each_refusal_is_found_behind_the_one_before() -> None:
 def test_a_failure_without_a_node_ends_the_search_and_is_told() -> None:
     found = search(row("Relu"), lambda _: unbuilt("no luck"))
     assert found.found == ()
-    assert found.end.startswith("it fails to build, and no node is named: ")
+    assert found.end.startswith("it fails to build, and no node of the main graph is named: ")
     assert "no luck" in found.end
 
 
