@@ -106,7 +106,9 @@ class Store:
         file = self._writer()
         file.write(line + b"\n")
         file.flush()
-        os.fsync(file.fileno())
+        # Why a cell did not run is found again in no time; a whole matrix has thousands of such cells.
+        if outcome.state == "done":
+            os.fsync(file.fileno())
         return outcome
 
     def absorb(self, other: Source) -> int:
