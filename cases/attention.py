@@ -386,6 +386,9 @@ OPERATORS = (
     _operation("op-softcap", "The operator with softcap", softcap=2.0),
     _operation("op-cache", "The operator with past and present keys and values", HALF, NO_CACHE, cache=True),
     _operation(
+        "op-cache-fp32", "The operator in FP32 with past and present keys", FLOAT, NO_CACHE, cache=True
+    ),
+    _operation(
         "op-cache-concat",
         "Past keys and values joined in front of the operator",
         cache=True,
