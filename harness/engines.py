@@ -22,7 +22,8 @@ class Traits:
     `builds_apart`: a build job makes the file that a run job loads; the others build and run in one job.
     `graph_alone`: the graph is all that it takes of a recipe. `providers` are where it can run, the default first.
     `takes_plugins`: a network may hold operators of the user's own.
-    `strong_from` is the first version that takes strongly typed networks.
+    `strong_from` is the first version that takes strongly typed networks, `strong_alone_from` the first that takes no
+    others: builder flags for a precision are gone.
     `tabled`: its vendor publishes the operators and types of each release's parser (harness/matrix/operators.tsv).
     `baseline`: the others' graphs and numbers are held against it, and no precision is demanded of it.
     """
@@ -41,6 +42,7 @@ class Traits:
     baseline: bool = False
     takes_plugins: bool = False
     strong_from: str = "0"
+    strong_alone_from: str = "0"
     tabled: bool = False
 
 
@@ -55,6 +57,7 @@ ENGINES: Mapping[Engine, Traits] = {
         needs_gpu=True,
         takes_plugins=True,
         strong_from="9",
+        strong_alone_from="11",
         tabled=True,
     ),
     Engine.TENSORRT_RTX: Traits(
@@ -63,6 +66,7 @@ ENGINES: Mapping[Engine, Traits] = {
         adapter="tensorrt",
         asked="rtx",
         for_generation=True,
+        strong_alone_from="1.5",
     ),
     Engine.ONNXRUNTIME: Traits(
         product="ONNX Runtime",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.case import load_cases
-from harness.cli.check_lines import head, row, static_lines, told
+from harness.cli.check_lines import head, row, static_lines, told, without_effect
 from harness.cli.options import (
     EXIT_INFRA,
     EXIT_OK,
@@ -174,6 +174,7 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
             answers, doubted = static_answers(models, judged, known), _doubted(models, judged)
             for line in itertools.chain(
                 told(judged, _steps(judged, options), _blocked(judged, answers), doubted),
+                without_effect(judged, options.flags),
                 static_lines(models, judged, answers),
                 filter(None, [unread]),
             ):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from harness.models.check import (
     Trouble,
     changes,
@@ -20,7 +22,7 @@ from harness.models.check import (
 )
 from harness.models.static import State
 from harness.text import clip, one_line, visible
-from harness.words import GOOD, PREDICATE, Class, said
+from harness.words import GOOD, PREDICATE, Class, Typing, said
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -123,6 +125,21 @@ def told(
     yield from _advice(judged)
     yield from _uncompared(judged)
     yield from _not_run(judged)
+
+
+def without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[str]:
+    """Yield the line on targets without builder flags for precision, whose engines are built as if none were given."""
+    names = dict.fromkeys(
+        each.cell.target.name
+        for each in judged
+        if each.cell.variant.recipe.typing is Typing.GRAPH
+        and Version(each.cell.target.version) >= Version(each.cell.target.traits.strong_alone_from)
+    )
+    if flags and names:
+        yield (
+            f"--flag {', '.join(flags)} has no effect on {', '.join(names)}: precision comes from the graph alone "
+            "there; write it into the model"
+        )
 
 
 def _key(judged: Judged) -> tuple[str, str]:

@@ -37,7 +37,6 @@ _SDK = "# its wheels hold no program; tensorrt_rtx is in NVIDIA's SDK: {0}"
 _SDK_PAGE = "https://docs.nvidia.com/deeplearning/tensorrt-rtx/latest/installing-tensorrt-rtx/installing.html"
 #: Images of the vendor's own that have trtexec and the bindings in them.
 _VENDORS = ("ngc", "l4t")
-_NO_WEAK_TYPING = Version("11.0")
 _STRONG_TYPING = Version("10.0")
 _STATIC_PLUGINS = Version("8.6")
 #: The package of a Jetson's image, and JetPack, put it there, and not on the PATH.
@@ -206,7 +205,7 @@ def trtexec_line(cell: Cell, model: str, *, quantised: bool) -> str | None:
 
 def _precision(recipe: Recipe, target: Target) -> list[str] | None:
     version = Version(target.version)
-    if version >= _NO_WEAK_TYPING:
+    if version >= Version(target.traits.strong_alone_from):
         # Without its flags it would build another engine, where the API has no such flags and builds none.
         return None if recipe.typing is Typing.WEAK else []
     if recipe.typing is Typing.STRONG:

@@ -171,6 +171,19 @@ def test_a_report_of_another_platform_is_told_where_nobody_says_anything_of_this
     assert ran == ["ran"]
 
 
+def test_a_flag_that_a_version_no_longer_has_is_said_to_have_no_effect(
+    ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An engine would be built all the same, in FP32."""
+    words = ("--target", "trt1016", "--target", "trt110", "--matrix", str(ROOT / "matrix.yaml"))
+    assert check("--flag", "FP16", *words) == 3
+    assert "--flag FP16 has no effect on trt110: precision comes from the graph" in capsys.readouterr().out
+    assert check("--flag", "FP16", "--typing", "weak", *words) == 3
+    assert check(*words) == 3
+    assert "no effect" not in capsys.readouterr().out
+    assert len(ran) == 3
+
+
 def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
