@@ -63,6 +63,7 @@ def spans(runs: Mapping[str, Run]) -> list[Span]:
         main = series.partition(",")[0]
         ran = {target.id for target, cell in run if cell.measured}
         points = [_point(target, cell) for target, cell in run if cell.cls is not Class.NOT_APPLICABLE]
+        order = [point.target.id for point in points]
         if main != series:
             points = [
                 point
@@ -71,7 +72,7 @@ def spans(runs: Mapping[str, Run]) -> list[Span]:
                 and states.get((main, point.target.version)) != (point.state, point.chip)
             ]
         if any(map(_known, points)):
-            found.append(Span(series, _sentence(points)))
+            found.append(Span(series, _sentence(points, order)))
     return found
 
 
@@ -97,32 +98,34 @@ def _known(point: _Point) -> bool:
     return point.state is not Class.NOT_RUN
 
 
-def _sentence(points: Sequence[_Point]) -> str:
-    """Say the clauses in version order, then which versions nobody tested."""
+def _sentence(points: Sequence[_Point], order: Sequence[str]) -> str:
+    """Say the clauses in version order, then which versions nobody tested; `order` are all columns of the series."""
     runs = [list(run) for _, run in groupby(filter(_known, points), key=lambda point: point[1:])]
-    order = [point.target.id for point in points]
     clauses = []
     for before, run in zip([None, *runs], runs, strict=False):
         last = before[-1] if before else None
         gap = last is not None and order.index(run[0].target.id) - order.index(last.target.id) > 1
-        clauses.append(_clause(run[0], run[-1], last, gap=gap, open_end=run is runs[-1]))
+        neighbours = groupby(enumerate(run), key=lambda each: order.index(each[1].target.id) - each[0])
+        parts = [[point.target.short for _, point in group] for _, group in neighbours]
+        open_end = len(parts) == 1 and last is not None and run is runs[-1]
+        clauses.append(_clause(run[0], parts, last, gap=gap, open_end=open_end))
     untested = _untested(points)
     return "; ".join([*clauses, f"{untested} not tested"] if untested else clauses)
 
 
-def _clause(first: _Point, last: _Point, before: _Point | None, *, gap: bool, open_end: bool) -> str:
-    since, until = first.target.short, last.target.short
+def _clause(
+    first: _Point, parts: Sequence[Sequence[str]], before: _Point | None, *, gap: bool, open_end: bool
+) -> str:
+    """Say what versions do, of which `parts` are neighbours: nothing is said of those between two parts."""
+    since = first.target.short
     kept = f", {first.chip}" if first.chip else ""
     turn = _turn(before, first)
     if turn:
         return f"{turn} {'by' if gap else 'in'} {since} ({first.mark}): {first.does}{kept}"
-    where = (
-        f"on {since}"
-        if since == until
-        else f"from {since}"
-        if open_end and before
-        else f"on {since} to {until}"
-    )
+    *others, last = [_range(part) for part in parts]
+    where = f"on {' and '.join(filter(None, (', '.join(others), last)))}"
+    if open_end and parts[0][0] != parts[0][-1]:
+        where = f"from {since}"
     return f"{first.does} {where} ({first.mark}){kept}"
 
 
@@ -138,7 +141,11 @@ def _untested(points: Sequence[_Point]) -> str:
     groups = [
         [point.target.short for point in group] for known, group in groupby(points, key=_known) if not known
     ]
-    return ", ".join(" to ".join(dict.fromkeys((group[0], group[-1]))) for group in groups)
+    return ", ".join(map(_range, groups))
+
+
+def _range(names: Sequence[str]) -> str:
+    return " to ".join(dict.fromkeys((names[0], names[-1])))
 
 
 def changes(variant: VariantView, run: Run) -> list[Change]:

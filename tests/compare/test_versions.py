@@ -73,6 +73,28 @@ def test_a_bound_beside_an_untested_version_says_by_and_names_it() -> None:
     )
 
 
+def test_versions_of_which_nothing_is_known_stand_in_no_range() -> None:
+    """ "On 1.4 to 1.7" would be a claim about 1.5 and 1.6."""
+    results = of(*(factory.build_failure("qdq-between", on) for on in ("rtx14", "rtx17")))
+    assert spans(results, "qdq-between")["RTX"] == (
+        "fails to build on 1.4 and 1.7 (measured); 1.5 to 1.6 not tested"
+    )
+
+
+def test_a_side_series_names_the_versions_at_which_it_differs_alone() -> None:
+    sides = [
+        (factory.target(f"{name}-sm75", version, compute_capability="7.5"), factory.outcome("qdq", name))
+        for name, version in (("rtx14", "1.4.0.76"), ("rtx15", "1.5.0.114"), ("rtx16", "1.6.1.120"))
+    ]
+    found = []
+    for number, (target, same) in enumerate(sides):
+        moved = replace(same, target=target.name, cell=f"conv_silu.qdq-{target.name}")
+        lost = replace(moved, layers=(factory.conv_layer("fp32"),))
+        found += [same, moved if number == 1 else lost]
+    said = spans(of(*found, extra=tuple(target for target, _ in sides)), "qdq")["RTX, SM 7.5"]
+    assert said == "loses precision on 1.4 and 1.6 (measured), INT8 0/1"
+
+
 def test_measured_and_accepted_versions_of_one_series_stand_in_one_sentence_each_marked() -> None:
     """What was accepted was measured too, before; only what was run here tells of its nodes."""
     results = of(factory.outcome("qdq", "rtx16"))
