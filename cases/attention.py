@@ -299,8 +299,17 @@ NO_CACHE = reported(
 
 WRITTEN_OUT = (
     _plain("fp16", "Attention of 4 heads of 64 in FP16", HALF, _on_sm120(WRONG, "FP16 loses all detections")),
-    _plain("bf16", "The same in BF16", BF16, *NO_BF16, _on_sm120(WRONG, "BF16 as well"), CRASHES),
-    _plain("fp32", "The same in FP32", FLOAT, _on_sm120(OK, "FP32 is exact"), role=Role.CONTROL),
+    _plain(
+        "bf16",
+        "Attention of 4 heads of 64 in BF16",
+        BF16,
+        *NO_BF16,
+        _on_sm120(WRONG, "BF16 as well"),
+        CRASHES,
+    ),
+    _plain(
+        "fp32", "Attention of 4 heads of 64 in FP32", FLOAT, _on_sm120(OK, "FP32 is exact"), role=Role.CONTROL
+    ),
     Variant(
         name="fp32-dynamic",
         title="Attention in FP32 over a number of tokens that is dynamic",

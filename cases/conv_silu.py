@@ -229,7 +229,7 @@ FIRST_VARIANTS = (
     ),
     _workaround(
         name="int8-minmax",
-        title="The same convolution with the min-max calibrator (IInt8MinMaxCalibrator)",
+        title="Convolution and SiLU in INT8, min-max calibrator (IInt8MinMaxCalibrator)",
         build=_one,
         recipe=MIN_MAX,
         expectations=(
@@ -280,7 +280,7 @@ FIRST_VARIANTS = (
     ),
     _control(
         name="int8-relu",
-        title="The same convolution with ReLU in place of SiLU",
+        title="Convolution and ReLU in INT8, entropy calibrator",
         build=partial(_one, relu=True),
         recipe=ENTROPY,
         expectations=(NO_IMPLICIT,),

@@ -374,7 +374,7 @@ DECONVOLUTIONS = (
     ),
     Variant(
         name="deconv-fp16",
-        title="The same in FP16",
+        title="A deconvolution in FP16",
         build=partial(_deconvolution, HALF),
         recipe=Recipe(flags=("FP16",)),
         role=Role.WORKAROUND,

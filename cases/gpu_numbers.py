@@ -191,7 +191,7 @@ GRIDS = (
     ),
     Variant(
         name="grid-sample-20",
-        title="The same of opset 20",
+        title="GridSample of opset 20, one dimension high, in a batch",
         build=partial(_grid_sample, 20, batch=8),
         expectations=(
             reported(WRONG, "==10.13.*", OPSET_20, of=RTX_5090, compute_capability="12.0"),
@@ -272,7 +272,7 @@ WHOLE_MODELS = (
     ),
     Variant(
         name="segformer-batch1",
-        title="The same at batch size 1",
+        title="SegFormer's attention over a smaller image, batch size 1",
         build=partial(_segformer, 1),
         role=Role.CONTROL,
         counterpart="segformer-batch2",
@@ -329,7 +329,7 @@ SMALL = (
     ),
     Variant(
         name="gemv-pair-padded",
-        title="The same products of two rows, which NVIDIA's notes say to try",
+        title="Two products of two rows, one behind the other, which NVIDIA's notes say to try",
         build=partial(_rows, padded=True),
         role=Role.WORKAROUND,
         counterpart="gemv-pair",

@@ -195,7 +195,7 @@ EXPLICIT_VARIANTS = (
     ),
     Variant(
         name="qdq-calibrator",
-        title="The same with a calibrator set as well, as the reporter's script does",
+        title="Depthwise convolution and Mish in explicit INT8 with a calibrator set as well, as reported",
         build=_block,
         recipe=Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy")),
         expectations=(
@@ -206,7 +206,7 @@ EXPLICIT_VARIANTS = (
     ),
     _explicit(
         name="qdq-strong",
-        title="The same graph in a strongly typed network",
+        title="Depthwise convolution and Mish in explicit INT8 in a strongly typed network",
         build=_block,
         recipe=Recipe(typing=Typing.STRONG),
         role=Role.TWIN,
@@ -243,14 +243,14 @@ EXPLICIT_VARIANTS = (
     ),
     _explicit(
         name="qdq-dense",
-        title="The same block with a dense convolution in place of the depthwise one",
+        title="Dense convolution, BatchNormalization and Mish in explicit INT8",
         build=partial(_block, dense=True),
         role=Role.CONTROL,
         expectations=(_seen_beside(note="a dense convolution with Swish"),),
     ),
     _explicit(
         name="qdq-relu",
-        title="The same block with ReLU in place of Mish",
+        title="Depthwise convolution, BatchNormalization and ReLU in explicit INT8",
         build=partial(_block, _relu),
         role=Role.CONTROL,
         expectations=(_seen_beside(note="144 channels, ReLU and Q/DQ at the end"),),

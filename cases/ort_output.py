@@ -175,7 +175,7 @@ QUANTISED = (
     ),
     _q(
         name="ort-symmetric",
-        title="The same with ActivationSymmetric and without QuantizeBias",
+        title="Activations in INT8 and no bias in INT32, by ActivationSymmetric and without QuantizeBias",
         build=partial(_quantised, activation=Quantiser(), int32_bias=False),
         role=Role.WORKAROUND,
         counterpart="ort-int32-bias",

@@ -249,7 +249,7 @@ DILATED_ONES = (
     ),
     Variant(
         name="up-dilated-zeros",
-        title="The same deconvolution with zeros in its kernel and dilation 1",
+        title="ConvTranspose with stride 2, its dilation as zeros in the kernel, in FP32",
         build=partial(_dilated, zeros=True),
         role=Role.WORKAROUND,
         counterpart="up-dilated",

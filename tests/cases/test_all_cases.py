@@ -327,11 +327,12 @@ def test_removed_interfaces_are_expected(variant: Variant) -> None:
 
 @every_variant
 def test_title_is_one_line(variant: Variant) -> None:
-    """A title is one plain line that fits a table row."""
+    """A title is one plain line that fits a table row, and is read without the row above: the page folds cases."""
     assert variant.title == variant.title.strip()
     assert 10 <= len(variant.title) <= 110
     assert "\n" not in variant.title
     assert not variant.title.endswith(".")
+    assert not variant.title.startswith("The same")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
