@@ -240,7 +240,7 @@ def test_a_full_disk_is_infrastructure(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "reports/records/x.jsonl")
 
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr("harness.record.store.Store.append", full)
     assert main(["run", "--target", "trt86", "-k", "relu"]) == 3
     err = capsys.readouterr().err
     assert err.endswith("\ninfrastructure: reports/records/x.jsonl: No space left on device\n"), err
