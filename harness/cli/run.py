@@ -274,11 +274,12 @@ def _run(
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
                 say(f"{result.judgement.verdict}: {cell.id}")
             progress.update(task, completed=len(mine), description=cell.target.name)
-            left[cell.target.name] -= 1
-            if not (left[cell.target.name] or console.is_terminal):
-                of_target = [each for each in mine.values() if each.cell.target is cell.target]
+            name = cell.target.name
+            left[name] -= 1
+            if not (left[name] or console.is_terminal):
+                of_target = [each for each in mine.values() if each.cell.target.name == name]
                 if any(each.outcome.state == "done" for each in of_target):
-                    say(f"{len(mine)} of {len(cells)} cells; {cell.target.name}: {_ended(of_target)}")
+                    say(f"{len(mine)} of {len(cells)} cells; {name}: {_ended(of_target)}")
 
         def live(text: str) -> None:
             progress.update(task, description=escape(visible(text)))

@@ -53,8 +53,9 @@ def build_report(
     found = recorded(matrix, cases, store, commands)
     update_history(store.path, run_records(found))
     results = results_of(found, read_history(store.path))
-    write_report(results, folder, model_files(found.models))
+    # The page links to the layers and the models: one that is there has them.
     write_layers(folder / LAYERS, layer_files(found))
+    write_report(results, folder, model_files(found.models))
     return results
 
 
@@ -62,7 +63,7 @@ def is_current(folder: Path, sources: Iterable[Path]) -> bool:
     """Tell whether the report in a folder is newer than its records, other sources and this package, as make would."""
     package = Path(__file__).parents[1]
     try:
-        written = min((folder / name).stat().st_mtime_ns for name in FILES)
+        written = min((folder / name).stat().st_mtime_ns for name in (MODELS, *FILES))
         return not any(
             path.stat().st_mtime_ns >= written
             for source in (*sources, folder / "records", folder / "suites", package)
@@ -101,7 +102,7 @@ def write_report(
     cannot be written, InfraError where its disk is full.
     """
     texts = report_texts(results, suites_beside(folder))
-    written = write_files(folder, {name: text.encode() for name, text in texts.items()} | dict(models or {}))
+    written = write_files(folder, {**(models or {}), **{name: text.encode() for name, text in texts.items()}})
     for left in set((folder / MODELS).glob("*.onnx")) - set(written):
         # Another process may write the same report.
         left.unlink(missing_ok=True)
