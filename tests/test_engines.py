@@ -38,7 +38,7 @@ from harness.case import load_cases
 from harness.cli import main
 from harness.matrix import load_matrix
 from harness.plan import all_cells
-from harness.run.prepared import prepare_variant
+from tests.run.prepared import prepare_variant
 from harness.run.observation import observe
 from harness.run.session import Session
 from harness.run.transport import ProcessTransport

@@ -89,17 +89,11 @@ def _wired(arrays: Mapping[str, Array]) -> Parts:
     return tuple(parts)
 
 
-def prepare_variant(variant: Variant) -> Prepared:
-    """Build a variant's model, inputs and reference numbers.
-
-    Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed. An
-    operator that never ends takes this process along: `prepare_in_child` bounds it.
-    """
-    return evaluated(variant, unevaluated(variant))
-
-
 def unevaluated(variant: Variant) -> Prepared:
-    """Build a variant's model and inputs alone; raises as `prepare_variant` does."""
+    """Build a variant's model and inputs, without reference numbers.
+
+    Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed.
+    """
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
     try:

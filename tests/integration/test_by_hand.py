@@ -25,10 +25,10 @@ from harness.plan import Cell
 from harness.plan.by_hand import REPRO, asked_of, by_hand, model_file
 from harness.report.model import load_results
 from harness.run.numbers.inputs import make_inputs
-from harness.run.prepared import prepare_variant
 from harness.run.provision import packages
 from tests import needs
 from tests.integration.runs import ROOT, project_cells
+from tests.run.prepared import prepare_variant
 
 pytestmark = [pytest.mark.integration, pytest.mark.contract]
 

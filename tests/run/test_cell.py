@@ -17,10 +17,10 @@ from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import Stamps
 from harness.run.observation import observe
-from harness.run.prepared import prepare_variant
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.session import Event, Job
 from tests.run.bench import relu
+from tests.run.prepared import prepare_variant
 
 pytestmark = pytest.mark.unit
 

@@ -24,12 +24,12 @@ from harness.record.store import readable
 from harness.run import observation as module
 from harness.run.numbers.reference import Reference
 from harness.run.observation import Observation
-from harness.run.prepared import prepare_variant
 from harness.run.session import Event
 from harness.words import Class
 from tests.agent.test_protocol import SAID
 from tests.near import SAME, near
 from tests.run.bench import relu
+from tests.run.prepared import prepare_variant
 
 pytestmark = pytest.mark.unit
 

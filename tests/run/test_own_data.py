@@ -14,10 +14,11 @@ from harness.errors import HandledError
 from harness.judge.classify import Wish, classify
 from harness.record.outcome import Accuracy, End, Layer, Outcome, Stamps
 from harness.run.observation import _calibrated, _job
-from harness.run.prepared import PreparedVariants, Refused, prepare_variant, with_models
+from harness.run.prepared import PreparedVariants, Refused, with_models
 from harness.words import Class
 from tests.run.bench import cell as bench_cell
 from tests.run.bench import target
+from tests.run.prepared import prepare_variant
 
 pytestmark = pytest.mark.unit
 

@@ -13,7 +13,7 @@ from harness.case.model import Profile
 from harness.errors import HandledError
 from harness.record.outcome import Node
 from harness.run.numbers.inputs import NotFeedable
-from harness.run.prepared import prepare_variant
+from tests.run.prepared import prepare_variant
 
 pytestmark = pytest.mark.unit
 

@@ -17,8 +17,9 @@ from harness.case.model import Unbuildable
 from harness.errors import HandledError
 from harness.run import prepared as module
 from harness.run.child import stream
-from harness.run.prepared import UNEVALUATED, PreparedVariants, Refused, prepare_variant, with_models
+from harness.run.prepared import UNEVALUATED, PreparedVariants, Refused, with_models
 from tests.run.bench import relu
+from tests.run.prepared import prepare_variant
 
 pytestmark = pytest.mark.integration
 

@@ -16,10 +16,11 @@ from harness.judge.diagnosis import diagnose
 from harness.record.store import Store
 from harness.run import target as module
 from harness.run.observation import Observation
-from harness.run.prepared import Prepared, prepare_variant
+from harness.run.prepared import Prepared
 from harness.run.target import TargetRunner
 from harness.words import Class
 from tests.run.bench import ADAPTERS, Bench, cell, classified, run, target
+from tests.run.prepared import prepare_variant
 
 pytestmark = pytest.mark.integration
 

@@ -20,10 +20,10 @@ from harness.record.outcome import Outcome, Stamps, whole_log
 from harness.run import stamps
 from harness.run.numbers.wire import to_wire
 from harness.run.observation import Observation
-from harness.run.prepared import prepare_variant
 from harness.run.session import Event
 from harness.share.submission import submission
 from tests.cli.project import make
+from tests.run.prepared import prepare_variant
 
 UUID = "GPU-11111111-1111-1111-1111-111111111111"
 DIGEST = "sha256:" + "1" * 64
