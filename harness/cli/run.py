@@ -151,7 +151,7 @@ def _run_cells(options: argparse.Namespace) -> int:
             say(f"{len(cells) - len(reused)} of {len(cells)} cells to run")
             left = tuple(cell for cell in cells if cell.id not in reused)
             early, *rest = first_look(left) if options.executor == "local" else [left]
-            noted: dict[str, str] = {}
+            noted = {""}
             try:
                 _run(early, store, executor, judged, noted)
                 for later in rest:
@@ -241,9 +241,9 @@ def _run(
     store: Store,
     executor: Executor,
     judged: dict[str, Judged],
-    noted: dict[str, str],
+    noted: set[str],
 ) -> None:
-    """Run cells and judge them as they come; `noted` are the notes on targets so far."""
+    """Run cells and judge them as they come; `noted` are the notes so far, without their targets."""
     gc.enable()
     console = _Console(stderr=True)
     say = printer(console)
@@ -266,11 +266,11 @@ def _run(
             result = judge_cell(cell, outcome)
             mine[cell.id] = result
             judged[cell.id] = result
-            if note and cell.target.name not in noted:
-                # Where a registry is out of reach, a dozen targets have one long sentence.
-                place = note.removeprefix(cell.target.name)
-                say(f"{cell.target.name} likewise." if place in noted.values() else note)
-                noted[cell.target.name] = place
+            # Where Docker or a registry is out of reach, a dozen targets have one long sentence.
+            reason = note.removeprefix(cell.target.name)
+            if reason not in noted:
+                say(note)
+                noted.add(reason)
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
                 say(f"{result.judgement.verdict}: {cell.id}")
             progress.update(task, completed=len(mine), description=cell.target.name)
