@@ -18,7 +18,7 @@ from harness.agent.cuda import CudaError, Device
 _SCALES = (1.0, 0.5, 0.75, 0.25)
 _PARENTS = {"entropy": "IInt8EntropyCalibrator2", "minmax": "IInt8MinMaxCalibrator"}
 
-#: What calibrators of this process have raised; a process builds one engine.
+#: What calibrators of the job in hand have raised.
 raised: List[BaseException] = []
 
 

@@ -6,6 +6,7 @@ device's primary context, and so does this module.
 """
 
 import ctypes
+import os
 import re
 from ctypes import byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional
@@ -89,6 +90,14 @@ _IN_TEXT = re.compile(
 )
 
 
+#: An engine's own words on a call of CUDA that failed.
+_FAILED = re.compile(r"cuda", re.IGNORECASE)
+#: The driver's success, and that it was not initialised or has no current context.
+_FINE = (0, 3, 201)
+#: The errors of CUDA that this process has met since it was last asked for them.
+errors: List[str] = []
+
+
 class CudaError(Exception):
     """A driver call failed: the call, CUDA's code, its name and text; `advice` is the remedy, or ""."""
 
@@ -124,6 +133,7 @@ class Driver:
         if code:
             error = CudaError("%s: %s" % (name, self._describe(code)))
             error.advice = advice(code)
+            errors.append(str(error))
             raise error
 
     def _describe(self, code: int) -> str:
@@ -305,6 +315,30 @@ class Stopwatch:
         self._end.record(self._device.stream)
         self._end.synchronize()
         return self._end.milliseconds_since(self._begin)
+
+
+def note(text: str) -> None:
+    """Take in an error message of an engine's, which may be of a call of CUDA."""
+    if _FAILED.search(text):
+        errors.append(text)
+
+
+def left_behind() -> str:
+    """Return the first error of CUDA since the last call, which whoever uses the context next may meet; "" for none.
+
+    A kernel that fails breaks its context for good: that is asked too, where this process has ever used CUDA.
+    """
+    try:
+        library = ctypes.CDLL("libcuda.so.1", mode=ctypes.DEFAULT_MODE | os.RTLD_NOLOAD)
+    except OSError:
+        pass
+    else:
+        code = library.cuCtxSynchronize()
+        if code not in _FINE:
+            errors.append("cuCtxSynchronize: %d %s" % (code, _NAMES.get(code, "")))
+    found = errors[0] if errors else ""
+    errors.clear()
+    return found
 
 
 def advice(code: int) -> str:

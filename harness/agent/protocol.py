@@ -129,11 +129,12 @@ def _one_of(*words: str) -> Check:
 _SENSORS = {"upload_ms": _numbers, "before": _facts, "after": _facts}
 _PHASE = _one_of(*PHASES, *PREFLIGHT_PHASES)
 
-#: What a child may say of its job. `done` is for the agent: without it a child that ended in order was cut short.
+#: What a child may say of its job. `done` is for the agent: without it a child that ended in order was cut short. It
+#: tells what the next job in the same child would meet: an error of CUDA, the name of a changed variable.
 FROM_CHILD: Dict[str, Kind] = {
     "agent_fault": Kind({"text": _text}, 16),
     "calibration_cache": Kind({}, 4, body=True),
-    "done": Kind({}, 1),
+    "done": Kind({"cuda_error": _text, "changed": _text}, 1),
     "fact": Kind({"facts": _facts}, 64),
     "failed": Kind({"text": _text}, 16),
     "latency": Kind(
@@ -177,7 +178,12 @@ OF_A_JOB: Dict[str, Kind] = {
             "peak_rss_bytes": _or_none(_count),
         },
         1,
-        {"exit_code": _or_none(_count), "signal": _or_none(_name)},
+        {
+            "exit_code": _or_none(_count),
+            "signal": _or_none(_name),
+            "jobs_before": _count,
+            "cuda_error": _text,
+        },
     ),
     "native": Kind({"text": _text}, 1 << 20),
 }

@@ -1,11 +1,10 @@
-"""The agent's main loop: preload the engine once, fork a child for each job, watch it, report how it ended.
+"""The agent's main loop: preload the engine once, hand each job to a child, watch that, report how the job ended.
 
 The engine is imported in this process and never used here: a fork inherits the loaded libraries (5 s for some
 TensorRT versions) and yet owns its own CUDA context, heap and crashes. This process stays single-threaded, because
-only then is a fork safe.
+only then is a fork safe. A child may be kept for the next job; there is one at a time.
 """
 
-import faulthandler
 import importlib
 import os
 import resource
@@ -13,45 +12,109 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import traceback
 from typing import Any, Optional, Set
 
-from harness.agent.protocol import Frame, Message, encode, read_message
-from harness.agent.watch import Host, Watch, adopt_orphans, alone, descendants, end_all, end_with_parent
+from harness.agent.child import serve
+from harness.agent.protocol import Frame, Message, read_message
+from harness.agent.watch import Child, Host, Watch, adopt_orphans, alone, descendants, end_all
 
 #: Seconds between looks at a running child's memory and at its deadline.
 TICK = 0.05
 #: Bytes that must be free for a job's temporary files.
 SCRATCH_LEAST = 16 << 20
+#: Jobs of one child, two a cell: what leaks in an engine ends with it.
+MOST_JOBS = 128
 
 
-def run_job(host: Host, engine: Any, frame: Frame) -> bool:
-    """Run one job in a child and report on it; False when the host has gone, or a process of the job is left."""
-    host.job = frame.job
-    before = in_memory()
-    try:
-        scratch = tempfile.mkdtemp(prefix="job-")
-    except OSError as error:
-        refuse(host, "the job has no temporary folder: %s" % error)
-        return True
-    try:
-        room = shutil.disk_usage(scratch).free
-        if room < SCRATCH_LEAST:
-            refuse(host, "%s has %d MiB left for temporary files" % (tempfile.gettempdir(), room >> 20))
+class Server:
+    """Does the host's jobs with one engine; `child` is the process that is kept for the next, None before the first."""
+
+    def __init__(self, host: Host, engine: Any) -> None:
+        self.host = host
+        self.engine = engine
+        self.child: Optional[Child] = None
+
+    def run_job(self, frame: Frame) -> bool:
+        """Run one job and report on it; False when the host has gone, or a process of the job is left."""
+        host = self.host
+        host.job = frame.job
+        before = in_memory()
+        try:
+            scratch = tempfile.mkdtemp(prefix="job-")
+        except OSError as error:
+            refuse(host, "the job has no temporary folder: %s" % error)
             return True
-        ended = run_in(scratch, host, engine, frame)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        for path in in_memory() - before:
-            remove(path)
-    if ended is None:
-        return False
-    host.send(ended)
-    if descendants():
-        print("a job has left processes", file=sys.stderr)
-        return False
-    return True
+        try:
+            room = shutil.disk_usage(scratch).free
+            if room < SCRATCH_LEAST:
+                refuse(host, "%s has %d MiB left for temporary files" % (tempfile.gettempdir(), room >> 20))
+                return True
+            ended = self._run_in(scratch, frame)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            for path in in_memory() - before:
+                remove(path)
+        if ended is None:
+            return False
+        host.send(ended)
+        if set(descendants()) - {self.child.pid if self.child else 0}:
+            print("a job has left processes", file=sys.stderr)
+            return False
+        return True
+
+    def _run_in(self, scratch: str, frame: Frame) -> Optional[Message]:
+        """Run one job in a child that has `scratch` as its current and its temporary folder.
+
+        Return the message on its end; None when the host has gone.
+        """
+        job = read_message(frame.head)
+        if self.child is None or job["fresh"]:
+            self._end_child()
+            self.child = self._start_child(int(job["memory_mib"]) << 20)
+        watch = Watch(self.child, job)
+        self.child.give(scratch, frame)
+        status, usage = None, resource.getrusage(resource.RUSAGE_SELF)
+        while status is None and not (job["keep"] and watch.done and not watch.killed):
+            if not watch.pump(self.host, TICK):
+                end_all()
+                return None
+            watch.enforce()
+            pid, code, used = os.wait4(self.child.pid, os.WNOHANG)
+            if pid:
+                status, usage = code, used
+        if status is None:
+            watch.catch_up(self.host)
+            message = watch.kept()
+            if watch.spent(MOST_JOBS):
+                self._end_child()
+            return message
+        end_all()
+        watch.drain(self.host)
+        self._end_child()
+        return watch.end(status, usage)
+
+    def _end_child(self) -> None:
+        if self.child is not None:
+            end_all()
+            self.child.close()
+            self.child = None
+
+    def _start_child(self, memory: int) -> Child:
+        jobs_in, jobs_out = os.pipe()
+        events_in, events_out = os.pipe()
+        native_in, native_out = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            # The child must not be able to write into the stream to the host.
+            for descriptor in (jobs_out, events_in, native_in, self.host.inward, self.host.outward):
+                os.close(descriptor)
+            serve(self.engine, jobs_in, events_out, native_out)
+        for descriptor in (jobs_in, events_out, native_out):
+            os.close(descriptor)
+        return Child(pid, jobs_out, events_in, native_in, memory)
 
 
 def in_memory() -> Set[str]:
@@ -82,100 +145,6 @@ def refuse(host: Host, why: str) -> None:
     host.send({"type": "end", "kind": "finished", "exit_code": 0, "detail": "", "peak_rss_bytes": None})
 
 
-def run_in(scratch: str, host: Host, engine: Any, frame: Frame) -> Optional[Message]:
-    """Run one job in a child that has `scratch` as its current and its temporary folder, and end all that it started.
-
-    Return the message on its end; None when the host has gone.
-    """
-    job = read_message(frame.head)
-    events_in, events_out = os.pipe()
-    native_in, native_out = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid == 0:
-        # The child must not be able to write into the stream to the host.
-        for descriptor in (events_in, native_in, host.inward, host.outward):
-            os.close(descriptor)
-        os.chdir(scratch)
-        os.environ["TMPDIR"] = tempfile.tempdir = scratch
-        child(engine, job, frame, events_out, native_out)
-    os.close(events_out)
-    os.close(native_out)
-    watch = Watch(pid, events_in, native_in, job)
-    status = None
-    while status is None:
-        if not watch.pump(host, TICK):
-            end_all()
-            return None
-        watch.enforce()
-        done, status_now, usage = os.wait4(pid, os.WNOHANG)
-        if done:
-            status = status_now
-    end_all()
-    watch.drain(host)
-    return watch.end(status, usage)
-
-
-def child(engine: Any, job: Message, frame: Frame, events: int, native: int) -> None:
-    """Be the child: run the job with the native library's descriptors 1 and 2 going into the pipe; never return."""
-    code = 1
-
-    # A builder logs from threads of its own, and a frame may take several writes.
-    one_at_a_time = threading.Lock()
-
-    def emit(kind: str, body: bytes = b"", **fields: Any) -> None:
-        data = memoryview(encode(dict(fields, type=kind), body, frame.job))
-        with one_at_a_time:
-            while data:
-                data = data[os.write(events, data) :]
-
-    try:
-        end_with_parent()
-        os.setpgid(0, 0)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(native, 1)
-        os.dup2(native, 2)
-        faulthandler.enable(2)
-        faulthandler.register(signal.SIGUSR1, file=2)
-        prefer_for_oom_kill()
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        engine.run(job, frame.body, emit)
-        emit("done")
-        code = 0
-    except MemoryError:
-        # What pybind11 makes of an engine's std::bad_alloc too.
-        traceback.print_exc()
-    except BaseException as error:
-        traceback.print_exc()
-        emit("agent_fault", text=fault(error))
-    finally:
-        try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            # Engines leave threads and global destructors behind that abort at exit: not this job's outcome.
-            os._exit(code)
-
-
-def fault(error: BaseException) -> str:
-    """Return a sentence on an exception that no adapter expected: a fault of this program, not of the engine."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = ""
-    if frames:
-        place = " (%s:%d)" % ("/".join(frames[-1].filename.split("/")[-2:]), frames[-1].lineno or 0)
-    return "the agent failed: %s: %s%s" % (type(error).__name__, error, place)
-
-
-def prefer_for_oom_kill() -> None:
-    """Make the kernel take this child, not the agent, when the container's memory runs out."""
-    try:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
-    except OSError:
-        return
-
-
 def main() -> None:
     """Serve the host on this process's standard input and output until the host closes the stream."""
     adopt_orphans()
@@ -198,7 +167,8 @@ def main() -> None:
         host.send({"type": "hello_failed", "error": "%s: %s" % (type(error).__name__, error)})
         return
     host.send({"type": "hello", "facts": hello})
+    server = Server(host, engine)
     while True:
         frame = host.next_frame()
-        if frame is None or not run_job(host, engine, frame):
+        if frame is None or not server.run_job(frame):
             return

@@ -1,4 +1,4 @@
-"""One running child and all that descends from it: its pipes, its limits, its end.
+"""A running child and all that descends from it: its pipes, the limits of a job, its end.
 
 The agent is the subreaper of its jobs: a process that a job starts stays its descendant, whichever parent dies and
 whatever group or session it goes to.
@@ -10,7 +10,7 @@ import resource
 import select
 import signal
 import time
-from typing import Any, Dict, List, Optional
+from typing import List, Optional
 
 from harness.agent.protocol import (
     BODIES_LIMIT,
@@ -31,6 +31,8 @@ _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 LAST_WORDS = 0.5
 #: Bytes of a child's own stdout and stderr that are passed on; a library in a loop must not fill the host's disk.
 NATIVE_LIMIT = 1 << 20
+#: The part of its memory beyond which a child does no other job.
+_FULL = 0.75
 #: Seconds between looks at the memory of the whole job: finding its processes opens a file a thread.
 FAMILY_TICK = 0.25
 #: Seconds that the processes of a job have for ending once they are killed: a memory of gigabytes is freed in that.
@@ -98,23 +100,61 @@ class Pipe:
             os.close(self.fd)
 
 
-class Watch:
-    """One running child: its pipes, its limits, its end."""
+class Child:
+    """A process that does jobs, and the agent's ends of its pipes; `jobs` are those of cells that it was given."""
 
-    def __init__(self, pid: int, events: int, native: int, job: Message) -> None:
+    def __init__(self, pid: int, inbox: int, events: int, native: int, limit: int) -> None:
+        os.set_blocking(inbox, False)
         self.pid = pid
         self.events = Pipe(events)
         self.native = Pipe(native)
+        self.jobs = 0
+        # Late words of a job before may stand in front of the next one's; none says more at once than it can hold.
+        self.decoder = Decoder(min(BODIES_LIMIT, limit))
+        self._inbox = inbox
+        self._left = memoryview(b"")
+
+    def give(self, folder: str, frame: Frame) -> None:
+        """Hand the child a job that is to be done in a folder; `hand_over` sends it."""
+        self._left = memoryview(encode({"type": "folder", "folder": folder}) + packed(frame))
+
+    def wants(self) -> List[int]:
+        """Return the descriptor to write a job to, while something of it is left."""
+        return [self._inbox] if self._left else []
+
+    def hand_over(self) -> None:
+        """Write as much of the job as the child takes now; how a child that has gone ended is seen by its parent."""
+        try:
+            self._left = self._left[os.write(self._inbox, self._left) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._left = memoryview(b"")
+
+    def close(self) -> None:
+        """Close the pipes of a child that has ended."""
+        os.close(self._inbox)
+        self.events.close()
+        self.native.close()
+
+
+class Watch:
+    """One job of a running child: its limits, its end; `done` holds what the child says at that, None before."""
+
+    def __init__(self, child: Child, job: Message) -> None:
+        self.child = child
+        child.jobs += job["kind"] != "preflight"
+        self.pid = child.pid
+        self.events = child.events
+        self.native = child.native
         self.timeout = float(job["timeout_s"])
         self.deadline = time.monotonic() + self.timeout
         self.memory = int(job["memory_mib"]) << 20
         self.killed = ""
         self.broken = ""
-        self.done = False
+        self.done: Optional[Message] = None
         self.native_bytes = 0
         self.peak = 0
-        # No child says more at once than it can hold.
-        self._decoder = Decoder(min(BODIES_LIMIT, self.memory))
         self._reader = Reader(FROM_CHILD, preflight=job["kind"] == "preflight")
         self._next_look = 0.0
         self._whole = 0
@@ -123,7 +163,10 @@ class Watch:
     def pump(self, host: Host, wait: float) -> bool:
         """Pass on the child's frames and its output; False when the host has gone."""
         pipes = [pipe for pipe in (self.events, self.native) if pipe.open]
-        ready, _, _ = select.select([host.inward] + [pipe.fd for pipe in pipes], [], [], wait)
+        inward = [host.inward] + [pipe.fd for pipe in pipes]
+        ready, takes, _ = select.select(inward, self.child.wants(), [], wait)
+        if takes:
+            self.child.hand_over()
         if host.inward in ready and not os.read(host.inward, 1):
             return False
         if self.events.fd in ready and self.events.open:
@@ -131,6 +174,12 @@ class Watch:
         if self.native.fd in ready and self.native.open:
             self._pass_native(host, self.native.read())
         return True
+
+    def catch_up(self, host: Host) -> None:
+        """Pass on what a child that goes on living had written before it was done."""
+        while self.native.open and select.select([self.native.fd], [], [], 0)[0]:
+            if self.native_bytes > NATIVE_LIMIT or not self.pump(host, 0):
+                return
 
     def drain(self, host: Host) -> None:
         """Pass on the rest of the pipes when nobody writes any more, and close them."""
@@ -145,12 +194,13 @@ class Watch:
     def _pass_events(self, host: Host) -> None:
         """Pass on whole frames only: half a frame of a killed child must not reach the host."""
         try:
-            for frame in self._decoder.feed(self.events.read()):
+            for frame in self.child.decoder.feed(self.events.read()):
                 if frame.job != host.job:
                     # Whoever wrote it, it is not of this job.
                     continue
-                if self._reader.read(frame)["type"] == "done":
-                    self.done = True
+                message = self._reader.read(frame)
+                if message["type"] == "done":
+                    self.done = message
                 else:
                     host.pass_on(frame)
         except ProtocolError as error:
@@ -193,16 +243,34 @@ class Watch:
         self.killed = why
         signal_group(self.pid, signal.SIGKILL)
 
+    def spent(self, most: int) -> bool:
+        """Tell whether a child that has finished its job is to do no more: something of the job is left, or may be."""
+        left = self.done is None or self.done["cuda_error"] or self.done["changed"] or self.killed
+        full = self.child.jobs >= most or resident_bytes(self.pid) > self.memory * _FULL
+        return bool(left or full or set(descendants()) - {self.pid})
+
+    def kept(self) -> Message:
+        """Return the message on the end of a job whose child goes on living."""
+        return dict(self._end(max(self.peak, peak_bytes(self.pid))), kind="finished", exit_code=0, detail="")
+
+    def _end(self, peak: int) -> Message:
+        # The peak of a child that had done other jobs is theirs, too.
+        own = peak if self.child.jobs <= 1 else None
+        message: Message = {"type": "end", "peak_rss_bytes": own, "jobs_before": max(0, self.child.jobs - 1)}
+        if self.done is not None and self.done["cuda_error"]:
+            message["cuda_error"] = self.done["cuda_error"]
+        return message
+
     def end(self, status: int, usage: "resource.struct_rusage") -> Message:
         """Return the message on the end of the child."""
-        message: Dict[str, Any] = {"type": "end", "peak_rss_bytes": max(self.peak, usage.ru_maxrss * 1024)}
+        message = self._end(max(self.peak, usage.ru_maxrss * 1024))
         if os.WIFSIGNALED(status):
             name = signal_name(os.WTERMSIG(status))
             message.update(kind="signalled", signal=name, detail="killed by %s" % name)
         elif os.WEXITSTATUS(status):
             message.update(kind="exited", exit_code=os.WEXITSTATUS(status))
             message["detail"] = "the process ended with exit code %d" % os.WEXITSTATUS(status)
-        elif not self.done:
+        elif self.done is None:
             message.update(kind="exited", exit_code=0)
             message["detail"] = "the process ended with exit code 0 before its job was done"
         else:
@@ -313,6 +381,15 @@ def resident_bytes(pid: int) -> int:
         with open("/proc/%d/statm" % pid, "rb") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
     except (OSError, IndexError, ValueError):
+        return 0
+
+
+def peak_bytes(pid: int) -> int:
+    """Return a living process's peak of resident memory in bytes, 0 when it has gone."""
+    try:
+        with open("/proc/%d/status" % pid) as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
         return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.cli.options import EXIT_OK
 from harness.cli.project import built, load_project
 from harness.errors import HandledError, InfraError
+from harness.judge.cell import is_news
 from harness.plan import Cell, inapplicable_because
 from harness.record.store import Store
 from harness.run.commands import limits, plan_environment
@@ -70,6 +71,8 @@ class Here:
                 prepared=prepared,
                 pulling=pulling,
                 gpus=gpus,
+                isolated=options.process_per_cell,
+                is_news=is_news,
             ),
             store=store,
             workers=options.jobs,

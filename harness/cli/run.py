@@ -67,12 +67,17 @@ def add_run(command: argparse.ArgumentParser) -> None:
     )
     add_where(command)
     command.add_argument(
+        "--process-per-cell",
+        action="store_true",
+        help="a process for every cell (default: trusted cells of a target share one, and news is run again alone)",
+    )
+    command.add_argument(
         "-j",
         "--jobs",
         type=positive,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="targets run at the same time (default: one a processor)",
+        help="cells run at the same time (default: one a processor)",
     )
     command.add_argument(
         "--require",
@@ -208,6 +213,7 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
     words += ["--cases", str(options.cases.absolute())]
     words += ["--pull"] if options.pull else []
+    words += ["--process-per-cell"] if options.process_per_cell else []
     words += {True: ["--untrusted"], False: ["--trusted"]}.get(options.untrusted, [])
     made = SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
     if not options.dry_run:

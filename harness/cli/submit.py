@@ -54,7 +54,7 @@ def add_submit(command: argparse.ArgumentParser) -> None:
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where the engine runs"
     )
     command.add_argument("--pull", action="store_true", help="pull a large image too")
-    command.set_defaults(jobs=1)
+    command.set_defaults(jobs=1, process_per_cell=False)
 
 
 def do_submit(options: argparse.Namespace) -> int:

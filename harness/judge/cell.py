@@ -71,6 +71,15 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
         return Judged(cell, outcome, {}, {}, classification, None, judgement, claims_about(cell))
 
 
+#: Verdicts on what is expected, and on what only another machine would show.
+_NO_NEWS = (Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.NOT_RUN)
+
+
+def is_news(cell: Cell, outcome: Outcome) -> bool:
+    """Tell whether an outcome is other than what is known of its cell, and so worth a second look."""
+    return judge_cell(cell, outcome).judgement.verdict not in _NO_NEWS
+
+
 def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     precision = node_precision(outcome.nodes, outcome.layers)
     wish = _wish(cell, outcome)

@@ -14,7 +14,7 @@ import onnx
 from harness.case import Case, Data, Profile, Recipe, Variant, model_sha256
 from harness.case.model import Built, serialise
 from harness.errors import HandledError
-from harness.judge.cell import Judged, judge_cell
+from harness.judge.cell import Judged, is_news, judge_cell
 from harness.layers.asked import asked
 from harness.matrix import Target
 from harness.models.own.data import Given, OwnPrepared
@@ -96,7 +96,7 @@ def _runners(prepared: PreparedVariants, via: Via, pulling: Pulling) -> Callable
     """Return a function that makes the runner of a target; all are of one run, and know the same GPUs."""
     gpus, run_id = Gpus(), uuid.uuid4().hex[:12]
     return lambda target: TargetRunner(
-        target, via=via, run_id=run_id, prepared=prepared, pulling=pulling, gpus=gpus
+        target, via=via, run_id=run_id, prepared=prepared, pulling=pulling, gpus=gpus, is_news=is_news
     )
 
 

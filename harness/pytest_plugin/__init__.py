@@ -70,10 +70,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             "help": "fail, not skip, the cells of this target that cannot run here (repeatable)",
         },
         "pull": {"action": "store_true", "help": "pull large images too, or those of unknown size"},
+        "process-per-cell": {
+            "action": "store_true",
+            "help": "a process for every cell (default: trusted cells of a target share one, and news is run again)",
+        },
         "fresh": {"action": "store_true", "help": "run every cell, whatever is recorded"},
     }
     for name, attributes in options.items():
-        group.addoption(f"--{name}", dest=f"compat_{name}", **attributes)
+        group.addoption(f"--{name}", dest=f"compat_{name.replace('-', '_')}", **attributes)
 
 
 class CellFailed(Exception):

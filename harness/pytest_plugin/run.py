@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.case import load_cases
 from harness.errors import InfraError
-from harness.judge.cell import Judged, judge_cell
+from harness.judge.cell import Judged, is_news, judge_cell
 from harness.matrix import load_matrix
 from harness.pytest_plugin import reports_folder
 from harness.record.speaking import todays
@@ -46,6 +46,7 @@ class Run:
         self._folder, self._cells = folder, cells
         self._store = Store(reports_folder(config), run=self._id, worker=worker.get("workerid", "main"))
         self._via = config.getoption("compat_via")
+        self._isolated = config.getoption("compat_process_per_cell")
         self._fresh = config.getoption("compat_fresh")
         self._pulling = Pulling(large=config.getoption("compat_pull"), tell=_printer(config))
         self._runner: TargetRunner | None = None
@@ -102,6 +103,8 @@ class Run:
                 prepared=self._prepared,
                 pulling=self._pulling,
                 gpus=self._gpus,
+                isolated=self._isolated,
+                is_news=is_news,
             )
         return self._runner
 

@@ -64,9 +64,11 @@ class ParserError:
 
 @dataclass(frozen=True)
 class End:
-    """How the child process ended.
+    """How the job ended, and its child process with it unless that was kept for the next.
 
-    `detail` is a sentence ("killed by SIGSEGV"); `peak_rss_bytes` is the high-water mark of all its job's processes.
+    `detail` is a sentence ("killed by SIGSEGV"); `peak_rss_bytes` is the high-water mark of all its job's processes,
+    None of a child that had done jobs of other cells: `jobs_before` is how many. `cuda_error` is the first error of
+    CUDA that the job left behind.
     """
 
     kind: EndKind
@@ -74,6 +76,8 @@ class End:
     exit_code: int | None = None
     signal: str | None = None
     peak_rss_bytes: int | None = None
+    jobs_before: int = 0
+    cuda_error: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,8 +198,8 @@ class Outcome:
     exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run,
     `uncompared` one on why the numbers of one that ran were not compared. `messages` leaves out VERBOSE lines and
     repetitions beyond three, and cuts long ones; the whole log, with the native library's own output, is in the
-    store under `log_sha256`. `key` is a hash of all that could have changed it (`run/key.py`), "" where it is not to be
-    taken for another run's.
+    store under `log_sha256`. `builds_beside` is how many other builds were on the GPU during its own. `key` is a hash
+    of all that could have changed it (`run/key.py`), "" where it is not to be taken for another run's.
     """
 
     cell: str
@@ -222,6 +226,7 @@ class Outcome:
     accuracy: tuple[Accuracy, ...] = ()
     uncompared: str = ""
     latency: Latency | None = None
+    builds_beside: int = 0
     stamps: Stamps = field(default_factory=Stamps)
     key: str = ""
     schema: int = RECORD_SCHEMA

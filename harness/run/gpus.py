@@ -1,4 +1,4 @@
-"""The GPUs of this machine, dealt out to the targets of a run; and who else is on one."""
+"""The GPUs of this machine, dealt out to the targets of a run; how jobs share a device; and who else is on one."""
 
 from __future__ import annotations
 
@@ -6,20 +6,29 @@ import shutil
 import subprocess
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.run.docker import ALL_GPUS
-from harness.run.provision.cache import locked
+from harness.run.provision.cache import holders, locked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
 #: Seconds to wait for nvidia-smi.
 _PATIENCE = 10
 #: Seconds that a device is waited for. Its holder is a job with a time-out of its own, and the lock ends with that.
 _WAIT = 24 * 3600.0
+#: Builds at once on one GPU at most, and the GPU's memory that each is given room for.
+_MOST, BUILD_MIB = 64, 4096
+#: The lock that those hold who wait for a device alone, or have it.
+_WAITING = "-waiting"
 _LISTED = "gpu_uuid,pid,process_name"
+#: Words of the program that starts an agent.
+_AGENT = b"from harness.agent.serve import main"
 
 
 class Gpus:
@@ -49,29 +58,60 @@ class Gpus:
             self._held.subtract(gpus)
 
 
-def alone_on(device: str, needed: Callable[[], bool], machine: str = "") -> AbstractContextManager[None]:
-    """Hold a device, by its UUID or "cpu", alone between workers and processes, as long as `needed` says so.
+@dataclass(frozen=True)
+class Device:
+    """A device that jobs share: its UUID, or "cpu"; `machine` is whose it is, "" for this one's.
 
-    `machine` is whose device it is, "" for this one's: every machine has a "cpu", and boards may share a UUID. Nobody
-    waits in line: on a machine of many targets one may wait until all cells of the others are done.
+    Every machine has a "cpu", and boards may share a UUID. Nobody waits in line, and as long as `needed` says so: on a
+    machine of many targets one may wait until all cells of the others are done.
     """
-    name = f"{machine}-{device}" if machine else device
-    return locked(name.replace("/", "_"), timeout=_WAIT, needed=needed)
+
+    name: str
+    needed: Callable[[], bool]
+    machine: str = ""
+    #: Bytes of it in MiB, 0 where nobody knows.
+    memory_mib: int = 0
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold it alone between workers and processes, for a timed run.
+
+        Builds that are under way are waited for, and none begins before all that wait here have had their turn.
+        """
+        with self._locked(f"{self._lock}{_WAITING}", shared=True), self._locked(self._lock):
+            yield
+
+    @contextmanager
+    def among_builds(self) -> Iterator[Callable[[], int]]:
+        """Hold a place for a build beside others; gives a function that counts these now."""
+        places, name = max(1, min(_MOST, self.memory_mib // BUILD_MIB)), f"{self._lock}-build"
+        with (
+            self._locked(name, places=places),
+            self._locked(self._lock, shared=True, unless=f"{self._lock}{_WAITING}"),
+        ):
+            yield lambda: holders(name, places) - 1
+
+    @property
+    def _lock(self) -> str:
+        return (f"{self.machine}-{self.name}" if self.machine else self.name).replace("/", "_")
+
+    def _locked(self, name: str, **how: Any) -> AbstractContextManager[None]:  # noqa: ANN401  (as `locked` has them)
+        return locked(name, timeout=_WAIT, needed=self.needed, **how)
 
 
-def others_on(gpu: str, machine: str = "") -> str:
-    """Return the processes that nvidia-smi lists on a GPU, "" for none and where it cannot tell, as of another machine.
+def others_on(device: Device) -> str:
+    """Return the processes of others that nvidia-smi lists on a GPU, "" for none and where it cannot tell.
 
-    Asked by who holds the GPU's lock while none of its jobs runs, so that it lists no job of this harness.
+    Agents of this harness that wait for their turn are none: their children hold a context and do nothing.
     """
-    if machine or shutil.which("nvidia-smi") is None:
+    if device.name == "cpu" or device.machine or shutil.which("nvidia-smi") is None:
         return ""
     command = ["nvidia-smi", f"--query-compute-apps={_LISTED}", "--format=csv,noheader"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return parse_others(done.stdout, gpu) if done.returncode == 0 else ""
+    return parse_others(done.stdout, device.name) if done.returncode == 0 else ""
 
 
 def parse_others(csv: str, gpu: str) -> str:
@@ -79,6 +119,14 @@ def parse_others(csv: str, gpu: str) -> str:
     found = []
     for line in csv.splitlines():
         fields = [field.strip() for field in line.split(",", 2)]
-        if len(fields) == len(_LISTED.split(",")) and fields[0] == gpu:
+        if len(fields) == len(_LISTED.split(",")) and fields[0] == gpu and not _is_agent(fields[1]):
             found.append(f"{fields[2].rpartition('/')[2]} (pid {fields[1]})")
     return ", ".join(found)
+
+
+def _is_agent(pid: str) -> bool:
+    """Tell whether a process of this machine is an agent or a child of one, in a container or not."""
+    try:
+        return _AGENT in Path("/proc", pid, "cmdline").read_bytes()
+    except OSError:
+        return False

@@ -1,16 +1,21 @@
-"""Runs many cells on this machine: a few workers, each with one target at a time."""
+"""Runs many cells on this machine: a few workers, each at one target at a time, several at one that has many cells."""
 
 from __future__ import annotations
 
 import contextlib
-import queue
+import functools
+import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from harness.errors import InfraError
 from harness.run import docker
+from harness.run.gpus import BUILD_MIB
+from harness.run.provision.host import look_at_host
 from harness.run.target import Aborted, TargetRunner
 from harness.scratch import reap_scratch
 
@@ -27,6 +32,8 @@ class Sink(Protocol):
         """Record an outcome for good."""
 
 
+#: Cells that a worker finds waiting at least, where others are at a target already, and seconds between looks at that.
+_LEAST, _LOOK = 4, 1.0
 #: Called after each cell, one at a time, with the cell, its record and the sentence on its environment.
 Report = Callable[["Cell", "Outcome", str], None]
 #: Tells the user a line.
@@ -50,9 +57,9 @@ class Executor(Protocol):
 def run_cells(
     cells: Sequence[Cell], *, make_runner: MakeRunner, store: Sink, workers: int, report: Report
 ) -> None:
-    """Run the cells, each target's in one environment, and append every record to the store as it comes.
+    """Run the cells, each target's in environments of its own, and append every record to the store as it comes.
 
-    `make_runner` makes a target's runner from its first cell. Emulated platforms go first: they take longest. An
+    `make_runner` makes a target's runner from a cell. Emulated platforms go first: they take longest. An
     interrupt ends the agents and leaves the records.
     """
     reap_orphans(cell.target for cell in cells)
@@ -70,17 +77,25 @@ def reap_orphans(targets: Iterable[Target]) -> None:
             docker.reap(host)
 
 
+@dataclass
+class _Batch:
+    """The cells of a target that wait, and how many workers are at them; `runs` tells that one of them could run."""
+
+    target: Target
+    cells: deque[Cell]
+    workers: int = 0
+    runs: bool = False
+
+
 class _LocalRun:
     def __init__(self, cells: Sequence[Cell], make_runner: MakeRunner, store: Sink, report: Report) -> None:
         self._make_runner = make_runner
         self._store = store
         self._report = report
-        self._waiting: queue.SimpleQueue[list[Cell]] = queue.SimpleQueue()
         self._runners: list[TargetRunner] = []
         self._stop = threading.Event()
-        self._lock = threading.Lock()
-        for batch in sorted(_by_target(cells), key=lambda batch: batch[0].target.platform == "linux/amd64"):
-            self._waiting.put(batch)
+        self._changed = threading.Condition()
+        self._batches = sorted(_by_target(cells), key=lambda batch: batch.target.platform == "linux/amd64")
 
     def run(self, workers: int) -> None:
         with ThreadPoolExecutor(workers, thread_name_prefix="worker") as pool:
@@ -98,29 +113,77 @@ class _LocalRun:
             future.result()
 
     def _work(self) -> None:
-        with contextlib.suppress(queue.Empty):
-            while not self._stop.is_set():
-                self._run_batch(self._waiting.get_nowait())
+        while batch := self._taken():
+            self._run_batch(batch)
 
-    def _run_batch(self, batch: Sequence[Cell]) -> None:
-        runner = self._make_runner(batch[0])
+    def _taken(self) -> _Batch | None:
+        """Return the batch to work at: one that nobody is at, or else one that is worth another worker.
+
+        Waits while others may make such a one; None where no cell waits any more.
+        """
+        with self._changed:
+            while not self._stop.is_set():
+                waiting = [batch for batch in self._batches if batch.cells]
+                if not waiting:
+                    return None
+                found = next((batch for batch in waiting if not batch.workers), None)
+                found = found or max(filter(self._worth, waiting), key=_left_to_each, default=None)
+                if found:
+                    found.workers += 1
+                    return found
+                self._changed.wait(_LOOK)
+        return None
+
+    def _worth(self, batch: _Batch) -> bool:
+        """Tell whether one more worker at a target gains more than its engine's start takes, and finds memory."""
+        if not batch.runs or batch.target.host or _left_to_each(batch) < _LEAST:
+            return False
+        taken = sum(each.workers * each.target.memory_mib for each in self._batches if each.cells)
+        workers = sum(each.workers for each in self._batches)
+        return taken + batch.target.memory_mib <= _memory_mib() and workers < _most_on_gpus()
+
+    def _run_batch(self, batch: _Batch) -> None:
+        runner = self._make_runner(batch.cells[0])
         self._runners.append(runner)
         try:
-            for cell in batch:
-                if self._stop.is_set():
-                    return
+            while not self._stop.is_set():
+                with self._changed:
+                    if not batch.cells:
+                        return
+                    cell = batch.cells.popleft()
                 outcome, log = runner.run(cell)
-                with self._lock:
+                with self._changed:
                     self._report(cell, self._store.append(outcome, log), runner.note)
+                    batch.runs = batch.runs or outcome.state == "done"
+                    self._changed.notify_all()
         except Aborted:
             return
         finally:
             runner.close()
+            with self._changed:
+                batch.workers -= 1
+                self._changed.notify_all()
 
 
-def _by_target(cells: Sequence[Cell]) -> list[list[Cell]]:
-    batches: dict[tuple[str, bool], list[Cell]] = {}
+def _left_to_each(batch: _Batch) -> float:
+    return len(batch.cells) / (batch.workers + 1)
+
+
+def _by_target(cells: Sequence[Cell]) -> list[_Batch]:
+    batches: dict[tuple[str, bool], _Batch] = {}
     for cell in cells:
         # A case's model may be untrusted on a target that is not.
-        batches.setdefault((cell.target.name, cell.target.untrusted), []).append(cell)
+        place = (cell.target.name, cell.target.untrusted)
+        batches.setdefault(place, _Batch(cell.target, deque())).cells.append(cell)
     return list(batches.values())
+
+
+def _memory_mib() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+
+
+@functools.cache
+def _most_on_gpus() -> float:
+    """Return how many engines find room on this machine's GPUs at once."""
+    gpus = look_at_host().gpus
+    return sum(gpu.memory_mib for gpu in gpus) // BUILD_MIB if gpus else float("inf")

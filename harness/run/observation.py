@@ -1,14 +1,13 @@
 """Observes one cell: its jobs, and the fold of the agent's events into its record.
 
-The build job comes first, then, where there is a device, the run job under the device's lock. An engine that does
-nothing without a GPU tunes on it while it builds: so a build needs the GPU alone as well, or its neighbours decide its
-tactics and it disturbs their timing.
+The build job comes first, then, where there is a device, the run job, which has the device alone. An engine that does
+nothing without a GPU tunes on it while it builds: beside other builds, and never beside a timed run.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,7 +25,7 @@ from harness.record.outcome import (
     Stamps,
     entry,
 )
-from harness.run.gpus import alone_on, others_on
+from harness.run.gpus import Device, others_on
 from harness.run.numbers.reference import compare
 from harness.run.numbers.wire import Array, from_wire
 from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
@@ -36,46 +35,57 @@ if TYPE_CHECKING:
     from harness.run.prepared import Prepared
 
 
+@dataclass(frozen=True)
+class Turn:
+    """How a cell's jobs share processes and the GPU with others.
+
+    `fresh` gives it a new child, and `keep` leaves its child to the next cell; without `keep` each of its jobs has a
+    child of its own. `alone` builds with no build beside.
+    """
+
+    fresh: bool = True
+    keep: bool = False
+    alone: bool = False
+
+
 def observe(  # noqa: PLR0913
     cell: Cell,
     ready: Prepared,
     session: Session,
-    gpu: str | None,
+    gpu: Device | None,
+    turn: Turn,
     *,
-    needed: Callable[[], bool],
-    machine: str = "",
+    cpu: Device,
     weights: str = "",
 ) -> Observation:
     """Run one cell's jobs and return their observation.
 
     `weights` is the folder, as the agent has it, of the weights beside the model.
-    `gpu` is the UUID of the device to run on, and `machine` whose it is; None where there is none: an engine that
-    builds and runs in one job is run all the same; with any other the cell ends when the engine is built. A cell waits
-    for its device as long as `needed` says so. An agent that was killed at the container's memory limit is the cell's
-    own out-of-memory; any other loss of the agent raises AgentLost.
+    `gpu` is the device to run on; None where there is none: an engine that builds and runs in one job is run all the
+    same, on `cpu`; with any other the cell ends when the engine is built. An agent that was killed at the container's
+    memory limit is the cell's own out-of-memory; any other loss of the agent raises AgentLost.
     """
     seen = Observation()
     model, libraries = ("model", ready.model), ready.wire_libraries()
     try:
         if not cell.target.traits.builds_apart:
             kind = "build" if ready.unfed else "run"
-            with _alone(gpu or "cpu", seen, needed, machine):
-                job = _job(kind, cell, model, *ready.wire_inputs(), timed=ready.timed)
+            with _alone(gpu or cpu, seen):
+                job = _job(kind, cell, turn, model, *ready.wire_inputs(), timed=ready.timed)
                 seen.hear(session.run(replace(job, weights=weights)))
             return seen
         # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
         fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
-        tunes = gpu is not None and cell.target.traits.needs_gpu
-        with alone_on(str(gpu), needed, machine) if tunes else contextlib.nullcontext():
+        with _building(gpu if cell.target.traits.needs_gpu else None, seen, alone=turn.alone):
             # Without a GPU nobody loads the engine: one of gigabytes stays where it is.
             runs = gpu is not None and not ready.unfed
-            job = _calibrated(_job("build", cell, model, *libraries, *fed), ready)
+            job = _calibrated(_job("build", cell, turn, model, *libraries, *fed), ready)
             seen.hear(session.run(replace(job, weights=weights, plan=runs or not weights)))
         if seen.succeeded and seen.plan is not None and gpu is not None and runs:
-            plan = ("plan", seen.plan)
-            with _alone(gpu, seen, needed, machine):
-                parts = (plan, *libraries, *ready.wire_inputs())
-                seen.hear(session.run(_job("run", cell, *parts, timed=ready.timed)))
+            parts = (("plan", seen.plan), *libraries, *ready.wire_inputs())
+            with _alone(gpu, seen):
+                then = replace(turn, fresh=not turn.keep)
+                seen.hear(session.run(_job("run", cell, then, *parts, timed=ready.timed)))
     except AgentLost as error:
         if not error.out_of_memory:
             raise
@@ -84,12 +94,25 @@ def observe(  # noqa: PLR0913
 
 
 @contextlib.contextmanager
-def _alone(device: str, seen: Observation, needed: Callable[[], bool], machine: str) -> Iterator[None]:
-    """Hold a device for a timed run, and note who else is on it, before and after."""
-    with alone_on(device, needed, machine):
-        before = "" if device == "cpu" else others_on(device, machine)
+def _building(gpu: Device | None, seen: Observation, *, alone: bool) -> Iterator[None]:
+    """Hold a place on the GPU that an engine tunes on, and count the builds beside; any other engine needs none."""
+    if gpu is None or alone:
+        with gpu.alone() if gpu else contextlib.nullcontext():
+            yield
+        return
+    with gpu.among_builds() as others:
+        before = others()
         yield
-        seen.note_others(before, "" if device == "cpu" else others_on(device, machine))
+        seen.builds_beside = max(before, others())
+
+
+@contextlib.contextmanager
+def _alone(device: Device, seen: Observation) -> Iterator[None]:
+    """Hold a device for a timed run, and note who else is on it, before and after."""
+    with device.alone():
+        before = others_on(device)
+        yield
+        seen.note_others(before, others_on(device))
 
 
 def _killed_with_its_agent(error: AgentLost) -> Event:
@@ -106,7 +129,7 @@ def _calibrated(job: Job, ready: Prepared) -> Job:
     return replace(job, recipe={**job.recipe, "calibrator": {**job.recipe["calibrator"], **own}})
 
 
-def _job(kind: str, cell: Cell, *parts: tuple[str, bytes], timed: bool = True) -> Job:
+def _job(kind: str, cell: Cell, turn: Turn, *parts: tuple[str, bytes], timed: bool = True) -> Job:
     target = cell.target
     return Job(
         kind=kind,
@@ -116,6 +139,8 @@ def _job(kind: str, cell: Cell, *parts: tuple[str, bytes], timed: bool = True) -
         compute_capability=target.compute_capability,
         provider=target.provider,
         timed=timed,
+        fresh=turn.fresh,
+        keep=turn.keep,
         parts=parts,
     )
 
@@ -151,6 +176,7 @@ class Observation:
     plan: bytes | None = None
     engine_bytes: int | None = None
     facts: dict[str, str] = field(default_factory=dict)
+    builds_beside: int = 0
     _phase: str | None = None
     _parser_errors: list[ParserError] = field(default_factory=list)
     _messages: list[Message] = field(default_factory=list)
@@ -299,13 +325,16 @@ class Observation:
             self._note(LEFT_OUT, f"{self._left_out} texts: this log has no room for more")
             self._left_out = 0
         self._note("end", f"{message['kind']} {message['detail']}", last=True)
-        peaks = (message["peak_rss_bytes"], self.end.peak_rss_bytes if self.end else None)
+        jobs_before, before = message.get("jobs_before", 0), self.end
+        peaks = (message["peak_rss_bytes"], before.peak_rss_bytes if before else None)
         self.end = End(
             kind=message["kind"],
             detail=message["detail"],
             exit_code=message.get("exit_code"),
             signal=message.get("signal"),
             peak_rss_bytes=max((peak for peak in peaks if peak is not None), default=None),
+            jobs_before=before.jobs_before if before else jobs_before,
+            cuda_error=(before.cuda_error if before else "") or message.get("cuda_error", "")[:LONGEST],
         )
         if self._phase is not None:
             self.failed_phase, self._phase = self._phase, None
@@ -348,6 +377,7 @@ class Observation:
             accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
             uncompared=prepared.reference.reason if self._outputs else "",
             latency=self._latency,
+            builds_beside=self.builds_beside,
             stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
         )
 

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.agent.bootstrap import pack
@@ -72,7 +72,7 @@ class Job:
     `provider` is where ONNX Runtime is to run, "cpu" or "cuda"; "" for the other engines. `needs_gpu`: a preflight
     fails without a GPU that works. Unless `timed` a run is neither timed nor profiled. `weights` is the folder,
     as the agent has it, of the weights beside the model; without `plan` the size of the engine alone is
-    returned.
+    returned. `fresh` asks for a new child, and not for one that was kept; `keep` lets it live on for the next job.
     """
 
     kind: str
@@ -85,6 +85,8 @@ class Job:
     timed: bool = True
     weights: str = ""
     plan: bool = True
+    fresh: bool = True
+    keep: bool = False
     parts: tuple[tuple[str, bytes], ...] = ()
 
     def frame(self, job_id: bytes) -> bytes:
@@ -102,6 +104,8 @@ class Job:
             "timing": TIMING if self.timed else None,
             "weights": self.weights,
             "plan": self.plan,
+            "fresh": self.fresh,
+            "keep": self.keep,
             "parts": index,
         }
         return encode(message, body, job_id)
@@ -279,10 +283,13 @@ class Preflight:
         return "; ".join(part for part in parts if part)
 
 
-def preflight(target: Target, session: Session) -> Preflight:
-    """Run a target's preflight and return its findings; raises InfraError where the agent is lost."""
+def preflight(target: Target, session: Session, *, keep: bool = False) -> Preflight:
+    """Run a target's preflight and return its findings; raises InfraError where the agent is lost.
+
+    `keep` leaves its child, which has a builder then, to the first cell.
+    """
     heard = Preflight()
-    for event in session.run(preflight_job(target)):
+    for event in session.run(replace(preflight_job(target), keep=keep)):
         heard.hear(event)
     if not heard.trouble and target.needs.gpu and "gpu_uuid" not in heard.facts:
         heard.fault("it names no GPU, which the target needs")

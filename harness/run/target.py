@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import traceback
 from dataclasses import replace
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError, described
 from harness.plan import inapplicable_because
-from harness.record.outcome import Outcome, Stamps, State, whole_log
+from harness.record.outcome import Outcome, Stamps, State, entry, whole_log
 from harness.run import docker
-from harness.run.gpus import Gpus, alone_on
+from harness.run.gpus import Device, Gpus
 from harness.run.key import cell_key, place_of, placed_in
-from harness.run.observation import observe
+from harness.run.observation import Turn, observe
 from harness.run.prepared import PreparedVariants, Refused
 from harness.run.provision.images import Pulling
 from harness.run.provision.model import Environment, Unavailable, Unreachable
@@ -24,7 +25,7 @@ from harness.run.session import Preflight, Session, preflight
 from harness.run.stamps import bare_stamps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.matrix import Target
     from harness.plan import Cell
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
 _TRIES = 2
+#: A tactic that a builder left out for want of memory, which neighbours may have had.
+_SKIPPED = re.compile(r"insufficient memory|memory is insufficient|insufficient to use tactic", re.IGNORECASE)
+_SHORT_OF_MEMORY = "a tactic found no memory"
 
 
 class Aborted(Exception):
@@ -50,7 +54,10 @@ class _GivenUp(NamedTuple):
 class TargetRunner:
     """Runs cells of one target in one warm environment; made ready at the first cell that needs it.
 
-    Where the target is untrusted each cell has a container of its own, which is removed after it.
+    A trusted cell's child process does other cells too, unless `isolated` gives a process to each. A cell is run again
+    in a child of its own, and that record counts, where what others left could show in it: its child ended in another
+    way than by finishing the job, an error of CUDA was left, or `is_news` says so of its record. Where the
+    target is untrusted each cell has a container of its own, which is removed after it.
     A target that cannot run here gives `not_run` with the reason; one whose agent does not come up, however it fails
     to, or whose daemon goes away and stays away, gives `infra_error` for all its cells; an agent lost twice on the same
     cell gives `infra_error` for that one, and so does whatever goes wrong in this program while it prepares, runs or
@@ -66,8 +73,12 @@ class TargetRunner:
         prepared: PreparedVariants | None = None,
         pulling: Pulling = Pulling(),  # noqa: B008  (frozen)
         gpus: Gpus | None = None,
+        isolated: bool = False,
+        is_news: Callable[[Cell, Outcome], bool] = lambda *_: False,
     ) -> None:
         self.target = target
+        self._warm = not (isolated or target.untrusted)
+        self._is_news = is_news
         self._pulling = replace(pulling, needed=self._needed)
         self._via = via
         self._run_id = run_id
@@ -95,7 +106,10 @@ class TargetRunner:
     def run(self, cell: Cell) -> tuple[Outcome, str]:
         """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
         try:
-            outcome, log = self._run(cell)
+            outcome, log = self._run(cell, Turn(fresh=not self._warm, keep=self._keeps(cell)))
+            if why := self._doubt(cell, outcome, log):
+                turn = Turn(fresh=True, keep=self._keeps(cell), alone=_SHORT_OF_MEMORY in why)
+                outcome, log = self._run(cell, turn, why)
             return self._keyed(cell, outcome), log
         except Refused as refusal:
             self._refuse_aborted()
@@ -121,7 +135,25 @@ class TargetRunner:
         self._gpus.give_back(self._dealt)
         self._dealt = ()
 
-    def _run(self, cell: Cell) -> tuple[Outcome, str]:
+    def _keeps(self, cell: Cell) -> bool:
+        """Tell whether a cell's child may serve others: plugins are registered for the whole of a process."""
+        recipe = cell.variant.recipe
+        return self._warm and recipe.plugin is None and not recipe.libraries
+
+    def _doubt(self, cell: Cell, outcome: Outcome, log: str) -> str:
+        """Return why a cell is to be run again in a child of its own, "" where its record stands."""
+        if outcome.builds_beside and _SKIPPED.search(log):
+            return f"{_SHORT_OF_MEMORY} beside {outcome.builds_beside} other builds"
+        end = outcome.end
+        if end is None or not end.jobs_before:
+            return ""
+        if end.kind != "finished":
+            return f"a child that had done {end.jobs_before} other jobs ended: {end.detail}"
+        if end.cuda_error:
+            return f"an error of CUDA in a child that had done {end.jobs_before} other jobs"
+        return "news from a child that had done other jobs" if self._is_news(cell, outcome) else ""
+
+    def _run(self, cell: Cell, turn: Turn, why: str = "") -> tuple[Outcome, str]:
         reason = inapplicable_because(cell)
         if reason is not None:
             return self._blank(cell, "not_applicable", reason), ""
@@ -135,7 +167,7 @@ class TargetRunner:
             if isinstance(agent, _GivenUp):
                 return self._blank(cell, *agent), "\n".join(self._preflight.log if self._preflight else ())
             try:
-                return self._observe(cell, agent)
+                return self._observe(cell, agent, turn, why)
             except InfraError as error:
                 self._recover()
                 lost = str(error)
@@ -144,17 +176,12 @@ class TargetRunner:
                     return self._blank(cell, *self._agent), ""
         return self._blank(cell, "infra_error", lost), ""
 
-    def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
+    def _observe(self, cell: Cell, session: Session, turn: Turn, why: str) -> tuple[Outcome, str]:
         ready = self._prepared.of(cell.variant, self._needed)
-        seen = observe(
-            cell,
-            ready,
-            session,
-            self._facts.get("gpu_uuid"),
-            needed=self._needed,
-            machine=self._machine,
-            weights=self._place(cell),
-        )
+        gpu = self._device(self._facts["gpu_uuid"]) if "gpu_uuid" in self._facts else None
+        seen = observe(cell, ready, session, gpu, turn, cpu=self._device("cpu"), weights=self._place(cell))
+        if why:
+            seen.log.insert(0, entry("run again", why))
         if session.lost:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
             self._end_agent()
@@ -231,16 +258,15 @@ class TargetRunner:
             )
         # What it found stays true of the next container of an untrusted target, which is made alike.
         if self._preflight is None or self._preflight.trouble or not self.target.untrusted:
-            alone = alone_on(self._dealt[0], self._needed, self._machine) if self._dealt else None
-            with alone or contextlib.nullcontext():
-                self._preflight = preflight(self.target, session)
+            with self._device(self._dealt[0]).alone() if self._dealt else contextlib.nullcontext():
+                self._preflight = preflight(self.target, session, keep=self._warm)
         self._facts = {**session.facts, **self._preflight.facts}
         if self._preflight.trouble:
             raise InfraError(f"the preflight of {self.target.name} failed: {self._preflight.trouble}")
 
-    @property
-    def _machine(self) -> str:
-        return self._environment.machine if self._environment else ""
+    def _device(self, name: str) -> Device:
+        memory = self._facts.get("gpu_memory_mib", "0")
+        return Device(name, self._needed, self._environment.machine if self._environment else "", int(memory))
 
     def _daemon_gone(self) -> str:
         """Wait for a daemon that was lost with the agent, and return why it stays away; "" where cells can go on."""

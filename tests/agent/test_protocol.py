@@ -65,7 +65,7 @@ def test_named_parts_come_back_by_name_also_when_empty() -> None:
 SAID: dict[str, tuple[dict[str, Any], bytes]] = {
     "agent_fault": ({"text": "a fault"}, b""),
     "calibration_cache": ({}, b"x: 3c01"),
-    "done": ({}, b""),
+    "done": ({"cuda_error": "", "changed": ""}, b""),
     "fact": ({"facts": {"timing_cache": "off"}}, b""),
     "failed": ({"text": "refused"}, b""),
     "latency": (

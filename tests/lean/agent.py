@@ -52,6 +52,8 @@ class Agent:
             "kind": kind,
             "timeout_s": 60,
             "memory_mib": 8192,
+            "fresh": True,
+            "keep": False,
             "recipe": {"plugin": None},
             "needs_gpu": False,
             "timing": {"warmup_s": 0.0, "iterations": 1, "window_s": 0.0, "most": 1, "budget_s": 1.0},
@@ -92,12 +94,12 @@ def bare_runtime() -> dict[str, Any]:
 
     def by_the_adapter() -> str:
         try:
-            return str(api.make_runtime(api.make_logger(lambda *_args, **_fields: None)).max_threads)
+            return str(api.make_runtime(api.logger_for(lambda *_args, **_fields: None)).max_threads)
         except MachineFault as error:
             return str(error)
 
     def as_it_is() -> str:
-        runtime = api.trt.Runtime(api.make_logger(lambda *_args, **_fields: None))
+        runtime = api.trt.Runtime(api.logger_for(lambda *_args, **_fields: None))
         return "plan: {}".format(runtime.deserialize_cuda_engine(b"not a plan"))
 
     return {"by the adapter": in_child(by_the_adapter), "as it is": in_child(as_it_is)}

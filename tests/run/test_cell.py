@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from harness.judge.classify import classify
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import Stamps
-from harness.run.observation import observe
+from harness.run.gpus import Device
+from harness.run.observation import Observation, Turn, observe
+from harness.run.prepared import Prepared
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.session import Event, Job
 from tests.run.bench import relu
@@ -51,12 +53,20 @@ class Session:
         )
 
 
+ONE = Turn()
+
+
+def observed(cell: Cell, ready: Prepared, session: Any, gpu: str | None, turn: Turn = ONE) -> Observation:
+    device = Device(gpu, lambda: True, memory_mib=1 << 14) if gpu else None
+    return observe(cell, ready, session, device, turn, cpu=Device("cpu", lambda: True))
+
+
 def parts(target: str, recipe: Recipe, gpu: str | None) -> dict[str, list[str]]:
     session: Any = Session()
     variant = Variant("v", "V", relu, recipe=recipe)
     case = Case("c", "C", "", (Link("https://example.org"),), (variant,))
     cell = Cell("c", case, variant, MATRIX.target(target))
-    observe(cell, prepare_variant(variant), session, gpu, needed=lambda: True)
+    observed(cell, prepare_variant(variant), session, gpu)
     found: dict[str, list[str]] = session.parts
     return found
 
@@ -98,7 +108,7 @@ def test_a_model_of_a_suite_is_not_timed_and_without_inputs_only_built(
     ready = replace(prepare_variant(variant), timed=False)
     if not fed:
         ready = replace(ready, inputs={}, unfed="input 'x' is not fed")
-    seen = observe(cell, ready, session, gpu, needed=lambda: True)
+    seen = observed(cell, ready, session, gpu)
     assert session.parts == jobs
     assert session.timed[-1] is (jobs.keys() == {"build"} and target == "rtx17")
     found = classify(seen.outcome(cell, ready, Stamps()))
@@ -106,26 +116,31 @@ def test_a_model_of_a_suite_is_not_timed_and_without_inputs_only_built(
 
 
 @pytest.mark.parametrize(
-    ("target", "gpu", "held"),
+    ("target", "gpu", "turn", "held"),
     [
-        ("trt86", "GPU-1", ["GPU-1", "build", "", "GPU-1", "run", ""]),
-        ("rtx17", "GPU-1", ["build", "GPU-1", "run", ""]),
-        ("rtx17", None, ["build"]),
-        ("ort131", None, ["cpu", "run", ""]),
+        ("trt86", "GPU-1", Turn(), ["building", "build", "", "alone", "run", ""]),
+        ("trt86", "GPU-1", Turn(alone=True), ["alone", "build", "", "alone", "run", ""]),
+        ("rtx17", "GPU-1", Turn(), ["build", "alone", "run", ""]),
+        ("rtx17", None, Turn(), ["build"]),
+        ("ort131", None, Turn(), ["alone", "run", ""]),
     ],
 )
 def test_a_device_is_held_by_what_times_on_it(
-    target: str, gpu: str | None, held: list[str], monkeypatch: pytest.MonkeyPatch
+    target: str, gpu: str | None, turn: Turn, held: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build of TensorRT tunes there. Who waits may wait for all cells of other targets, and that is no failure."""
+    """A build of TensorRT tunes there, beside other builds; nothing else is on it during a timed run."""
     said: list[str] = []
 
     @contextlib.contextmanager
-    def locked(name: str, *, timeout: float, needed: Any) -> Iterator[None]:
-        assert timeout > 100 * MATRIX.target(target).timeout_s
-        assert needed()
-        said.append(name)
+    def alone(_: Device) -> Iterator[None]:
+        said.append("alone")
         yield
+        said.append("")
+
+    @contextlib.contextmanager
+    def among_builds(_: Device) -> Iterator[Callable[[], int]]:
+        said.append("building")
+        yield lambda: 3
         said.append("")
 
     run = Session.run
@@ -134,7 +149,11 @@ def test_a_device_is_held_by_what_times_on_it(
         said.append(job.kind)
         return run(session, job)
 
-    monkeypatch.setattr("harness.run.gpus.locked", locked)
+    monkeypatch.setattr(Device, "alone", alone)
+    monkeypatch.setattr(Device, "among_builds", among_builds)
     monkeypatch.setattr(Session, "run", running)
-    parts(target, Recipe(), gpu)
+    variant = Variant("v", "V", relu)
+    cell = Cell("c", Case("c", "C", "", (), (variant,)), variant, MATRIX.target(target))
+    seen = observed(cell, prepare_variant(variant), Session(), gpu, turn)
     assert said == held
+    assert seen.builds_beside == (3 if "building" in held else 0)

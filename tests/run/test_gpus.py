@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.run.docker import ALL_GPUS
-from harness.run.gpus import Gpus, others_on, parse_others
+from harness.run.gpus import Device, Gpus, others_on, parse_others
 from tests.processes import put_program
 
 pytestmark = pytest.mark.unit
@@ -62,6 +62,7 @@ def test_others_are_read_from_the_lines_of_one_gpu() -> None:
 def test_nvidia_smi_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str) -> None:
     """Under WSL2 and in a MIG slice it cannot list processes: then nothing is claimed of them."""
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    assert others_on(A) == ""
+    gpu = Device(A, lambda: True)
+    assert others_on(gpu) == ""
     put_program(tmp_path, "nvidia-smi", script)
-    assert others_on(A) == said
+    assert others_on(gpu) == said

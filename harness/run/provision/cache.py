@@ -18,7 +18,7 @@ from platformdirs import user_cache_dir
 from harness.errors import InfraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 #: Where environments are kept, instead of the user's cache folder.
 CACHE_VARIABLE = "TRT_COMPAT_CACHE_DIR"
@@ -68,20 +68,51 @@ def make_once(
 
 
 @contextmanager
-def locked(
+def locked(  # noqa: PLR0913  (each by its name)
     name: str,
     *,
     timeout: float = LOCK_TIMEOUT,
     directory: Path | None = None,
     needed: Callable[[], bool] = lambda: True,
+    shared: bool = False,
+    unless: str = "",
+    places: int = 1,
 ) -> Iterator[None]:
     """Hold a lock between processes, which ends with its holder.
+
+    Any number hold a `shared` lock at once; `unless` names a lock that nobody may hold when this one is taken. The
+    first that is free of several `places` is taken.
 
     Raises InfraError after `timeout` seconds, when `needed` says that nobody waits for it any more, and where the
     folder cannot be written. Not by filelock: where there is no flock it takes a file instead, which outlives its
     holder, and does not say so.
     """
     folder = directory or cache_dir() / "locks"
+    names = [f"{name}.{place}" if place else name for place in range(places)]
+    with contextlib.ExitStack() as held:
+        handles = [held.enter_context(_opened(folder, each)) for each in names]
+        before = held.enter_context(_opened(folder, unless)) if unless else None
+        end = time.monotonic() + timeout
+        while not _taken(handles, before, shared=shared):
+            if time.monotonic() > end:
+                raise InfraError(f"another process has held {folder / name}.lock for {timeout:g} s")
+            if not needed():
+                raise InfraError(f"the wait for {folder / name}.lock was given up")
+            time.sleep(0.05)
+        yield
+
+
+def holders(name: str, places: int) -> int:
+    """Return how many of a lock's places are taken now."""
+    folder, taken = cache_dir() / "locks", 0
+    for place in range(places):
+        with _opened(folder, f"{name}.{place}" if place else name) as handle:
+            taken += not _try_lock(handle, shared=True)
+    return taken
+
+
+@contextmanager
+def _opened(folder: Path, name: str) -> Iterator[int]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -90,20 +121,24 @@ def locked(
             f"the cache folder {folder} cannot be written: {error}; set {CACHE_VARIABLE}"
         ) from error
     try:
-        end = time.monotonic() + timeout
-        while not _try_lock(handle):
-            if time.monotonic() > end:
-                raise InfraError(f"another process has held {folder / name}.lock for {timeout:g} s")
-            if not needed():
-                raise InfraError(f"the wait for {folder / name}.lock was given up")
-            time.sleep(0.05)
-        yield
+        yield handle
     finally:
         os.close(handle)
 
 
-def _try_lock(handle: int) -> bool:
+def _taken(handles: Sequence[int], before: int | None, *, shared: bool) -> bool:
+    """Take the first lock that is free, if nobody holds the one before it; tell whether that was done."""
+    if before is not None and not _try_lock(before, shared=False):
+        return False
+    try:
+        return any(_try_lock(handle, shared=shared) for handle in handles)
+    finally:
+        if before is not None:
+            fcntl.flock(before, fcntl.LOCK_UN)
+
+
+def _try_lock(handle: int, *, shared: bool) -> bool:
     with contextlib.suppress(BlockingIOError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         return True
     return False

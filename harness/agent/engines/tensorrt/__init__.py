@@ -19,6 +19,7 @@ def preload(engine: str) -> Dict[str, str]:
 def run(job: Message, body: bytes, emit: Emit) -> None:
     """Do one job: "preflight", "build" (parts: model and inputs) or "run" (parts: plan and inputs)."""
     parts = split_parts(job["parts"], body)
+    calibration.raised.clear()
     work: Dict[str, Any] = {"preflight": preflight, "build": build.build, "run": execute.run}
     report_failure(emit, lambda: work[job["kind"]](job, parts, emit))
     blamed = calibration.blame(calibration.raised)
@@ -38,7 +39,7 @@ def preflight(job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
     """
     with phase(emit, "the GPU"):
         usable = gpu.check(emit, needed=job["needs_gpu"])
-    logger = api.make_logger(emit)
+    logger = api.logger_for(emit)
     # NVIDIA's lean runtime has no builder.
     if api.has("Builder"):
         with phase(emit, "builder, network, parser and config"):

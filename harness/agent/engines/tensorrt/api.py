@@ -4,7 +4,7 @@ import importlib
 import re
 from typing import Any, Callable, Dict, List, Optional
 
-from harness.agent.cuda import advice_in
+from harness.agent.cuda import advice_in, note
 from harness.agent.engines import Emit, Failed, MachineFault, MissingApi, machine_facts
 
 #: What is logged where the bindings then hand out a runtime that is null inside: its first use ends the process
@@ -15,6 +15,8 @@ _hollow: List[Any] = []
 
 #: The imported module; set once by `load`, before any fork.
 trt: Any = None
+_logger: Any = None
+_builder: Any = None
 
 
 def load(engine: str) -> Dict[str, str]:
@@ -68,20 +70,41 @@ def check_recipe(recipe: Dict[str, Any]) -> None:
         need("OnnxParserFlag." + name)
 
 
-def make_logger(emit: Emit) -> Any:
-    """Return a logger that sends each message on as it comes, and keeps the errors among them as `errors`."""
+def logger_for(emit: Emit) -> Any:
+    """Return this process's logger, made once; from now on it sends each message to this job as it comes.
 
+    The library keeps the first logger that it is given, so one is never freed. `errors` are the errors of the job.
+    """
+    global _logger  # noqa: PLW0603  (one a process)
+    if _logger is None:
+        _logger = _make_logger()
+    _logger.emit, _logger.errors = emit, []
+    return _logger
+
+
+def _make_logger() -> Any:
     class Logger(trt.ILogger):  # type: ignore[misc]
+        emit: Emit
+        errors: List[str]
+
         def __init__(self) -> None:
             trt.ILogger.__init__(self)
-            self.errors: List[str] = []
 
         def log(self, severity: Any, text: str) -> None:
             if severity.name in ("ERROR", "INTERNAL_ERROR"):
                 self.errors.append(text)
-            emit("message", severity=severity.name, text=text)
+                note(text)
+            self.emit("message", severity=severity.name, text=text)
 
     return Logger()
+
+
+def builder_for(logger: Any) -> Any:
+    """Return this process's builder, made once; raises MachineFault. Making one takes TensorRT 8.6 nine seconds."""
+    global _builder  # noqa: PLW0603  (one a process)
+    if _builder is None:
+        _builder = made(logger, "Builder", trt.Builder, logger)
+    return _builder
 
 
 def made(logger: Any, name: str, call: Callable[..., Any], *arguments: Any) -> Any:

@@ -16,7 +16,7 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     """Parse, configure and build; emits the plan as the body of a `plan` event."""
     recipe = job["recipe"]
     api.check_recipe(recipe)
-    logger = api.make_logger(emit)
+    logger = api.logger_for(emit)
     plugins.load(recipe, logger, parts)
     with phase(emit, "parse"):
         builder, network, parser = make_parser(logger, recipe["typing"])
@@ -52,7 +52,7 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
 def make_parser(logger: Any, typing: str) -> Tuple[Any, Any, Any]:
     """Return a builder, an empty network of it and the parser that fills that; raises MachineFault."""
     trt = api.trt
-    builder = api.made(logger, "Builder", trt.Builder, logger)
+    builder = api.builder_for(logger)
     network = api.made(logger, "create_network", builder.create_network, api.network_flags(typing))
     return builder, network, api.made(logger, "OnnxParser", trt.OnnxParser, network, logger)
 

@@ -12,7 +12,7 @@ from harness.agent.tensors import narrowed, read_shape, size
 
 def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     """Load the plan, inspect it, run it once on the given inputs; where the job is timed, time it, then profile it."""
-    logger = api.make_logger(emit)
+    logger = api.logger_for(emit)
     # A new child knows none of the plugins that its plan was built with.
     plugins.load(job["recipe"], logger, parts)
     try:
