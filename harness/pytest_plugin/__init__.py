@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 #: The file that is collected.
 FILE = "matrix.yaml"
 _CASES = "cases"
+#: Pieces for each worker of a target that several share: who is done first takes the next.
+_PIECES = 2
 #: The property of a cell's report that names the run which its outcome was taken from.
 _REUSED = "reused"
 #: Loading engines' machinery and Docker's takes most of a second: the first cell does it.
@@ -339,13 +341,29 @@ def reports_folder(config: pytest.Config) -> Path:
 class ByTarget(LoadScopeScheduling):  # type: ignore[misc]
     """Keeps the cells of a target on one worker, which warms it up once, and other tests by their module.
 
-    xdist's own groups will not do: they become part of an item's id.
+    Fewer targets than workers are cut into pieces, so that every worker has some. xdist's own groups will not do: they
+    become part of an item's id.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        path, _, name = nodeid.partition("::")
-        file = self.config.rootpath / path
-        return f"{path}::{_target_of(name, file) if file.name == FILE else ''}"
+        return self._scopes[nodeid]
+
+    @functools.cached_property
+    def _scopes(self) -> dict[str, str]:
+        """The scope of each test of the collection."""
+        scopes: dict[str, list[str]] = {}
+        for nodeid in self.collection:
+            path, _, name = nodeid.partition("::")
+            file = self.config.rootpath / path
+            target = _target_of(name, file) if file.name == FILE else ""
+            scopes.setdefault(f"{path}::{target}", []).append(nodeid)
+        targets = sum(not scope.endswith("::") for scope in scopes)
+        pieces = 1 if targets >= self.numnodes else _PIECES * self.numnodes
+        return {
+            nodeid: scope if scope.endswith("::") else f"{scope}/{place * pieces // len(nodeids)}"
+            for scope, nodeids in scopes.items()
+            for place, nodeid in enumerate(nodeids)
+        }
 
 
 @pytest.hookimpl(optionalhook=True)

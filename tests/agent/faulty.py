@@ -9,11 +9,14 @@ import sys
 import tempfile
 import threading
 import time
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 Emit = Callable[..., None]
 #: Where it stands in a frame that is to be written, the id of the job is put.
 ID = b"the id of a job."
+#: What jobs leave behind in their process.
+KEPT: List[Any] = []
+FIRST: List[str] = []
 
 
 def preload(engine: str) -> Dict[str, str]:
@@ -32,6 +35,7 @@ def run(job: Dict[str, Any], body: bytes, emit: Emit) -> None:
     emit("message", severity="INFO", text="about to " + do)
     emit("phase_begin", name="build")
     globals()["do_" + do](body, emit)
+    FIRST.append(do)
     emit("phase", name="build", seconds=0.0, ok=True)
 
 
@@ -200,6 +204,48 @@ def do_lie(body: bytes, emit: Emit) -> None:
     (job,) = [one.job for one in known if hasattr(one, "job")]
     os.write(pipe, body.replace(ID, job))
     emit("message", severity="INFO", text="after the lie")
+
+
+def do_break_cuda(_body: bytes, _emit: Emit) -> None:
+    """Leave a context that a kernel has broken, as far as the agent can tell."""
+    from harness.agent import cuda
+
+    cuda.note("1: [kernel.cu] Cuda Runtime (an illegal memory access was encountered)")
+
+
+def do_leak(_body: bytes, _emit: Emit) -> None:
+    """Keep 600 MiB for good."""
+    KEPT.append(os.urandom(1 << 20) * 600)
+
+
+def do_set_variable(_body: bytes, _emit: Emit) -> None:
+    """Change the environment as a library does, without Python's knowledge."""
+    ctypes.CDLL(None).setenv(b"FAULTY", b"1", 1)
+
+
+def do_register(_body: bytes, emit: Emit) -> None:
+    """Register a plugin under a name that is taken by now if this was ever done in the same process."""
+    if "plugin" in KEPT:
+        emit("failed", text="the name of the plugin is taken")
+    KEPT.append("plugin")
+
+
+def do_lean(_body: bytes, emit: Emit) -> None:
+    """Succeed by what a job before has left behind alone."""
+    ctypes.CDLL(None).getenv.restype = ctypes.c_char_p
+    if not (KEPT or ctypes.CDLL(None).getenv(b"FAULTY")):
+        emit("failed", text="nobody has left anything here")
+
+
+def do_first(_body: bytes, emit: Emit) -> None:
+    """Fail unless this is the first job of its process, by something that nobody looks at."""
+    if FIRST:
+        emit("failed", text="somebody was here before")
+
+
+def do_who(_body: bytes, emit: Emit) -> None:
+    """Tell the process."""
+    emit("message", severity="INFO", text="process %d" % os.getpid())
 
 
 def do_half(_body: bytes, emit: Emit) -> None:

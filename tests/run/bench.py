@@ -15,7 +15,7 @@ import onnx
 import pytest
 
 from harness.agent.bootstrap import pack
-from harness.case import Case, Graph, Link, Recipe, Variant
+from harness.case import Case, Graph, Link, Plugin, Recipe, Variant
 from harness.judge.classify import Classification
 from harness.matrix import Target
 from harness.plan import Cell
@@ -50,9 +50,10 @@ def relu(extent: int = 4) -> onnx.ModelProto:
     return graph.model()
 
 
-def cell(do: str, target: Target) -> Cell:
+def cell(do: str, target: Target, plugin: Plugin | None = None) -> Cell:
     """Return a cell in which the faulty engine does what `do` says: it goes as the recipe's only flag."""
-    variant = Variant(do.replace("_", "-"), f"an engine that does {do}", relu, Recipe(flags=(do,)))
+    recipe = Recipe(flags=(do,), plugin=plugin)
+    variant = Variant(do.replace("_", "-"), f"an engine that does {do}", relu, recipe)
     link = Link("https://github.com/NVIDIA/TensorRT/issues/1")
     case = Case("faulty", "faulty", "fails on purpose", (link,), (variant,))
     return Cell(f"faulty.{variant.name}-{target.name}", case, variant, target)
@@ -151,9 +152,9 @@ class Bench:
         self.monkeypatch.setattr(module, "start", noting)
         self.monkeypatch.setattr("harness.run.session.pack", packed)
 
-    def runner(self, target: Target) -> TargetRunner:
+    def runner(self, target: Target, **how: Any) -> TargetRunner:
         """Return a runner of the faulty engine."""
-        self.runners.append(TargetRunner(target, via=self.via, run_id="bench"))
+        self.runners.append(TargetRunner(target, via=self.via, run_id="bench", **how))
         return self.runners[-1]
 
     def run(self, cells: Sequence[Cell], store: Any, report: Report, workers: int = 1) -> None:
