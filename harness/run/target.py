@@ -106,9 +106,10 @@ class TargetRunner:
     def run(self, cell: Cell) -> tuple[Outcome, str]:
         """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
         try:
-            outcome, log = self._run(cell, Turn(fresh=not self._warm, keep=self._keeps(cell)))
+            shares = self._shares(cell)
+            outcome, log = self._run(cell, Turn(fresh=not shares, keep=shares))
             if why := self._doubt(cell, outcome, log):
-                turn = Turn(fresh=True, keep=self._keeps(cell), alone=_SHORT_OF_MEMORY in why)
+                turn = Turn(fresh=True, keep=shares, alone=_SHORT_OF_MEMORY in why)
                 outcome, log = self._run(cell, turn, why)
             return self._keyed(cell, outcome), log
         except Refused as refusal:
@@ -135,7 +136,7 @@ class TargetRunner:
         self._gpus.give_back(self._dealt)
         self._dealt = ()
 
-    def _keeps(self, cell: Cell) -> bool:
+    def _shares(self, cell: Cell) -> bool:
         """Tell whether a cell's child may serve others: plugins are registered for the whole of a process."""
         recipe = cell.variant.recipe
         return self._warm and recipe.plugin is None and not recipe.libraries
