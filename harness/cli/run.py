@@ -221,8 +221,9 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     return made
 
 
-#: How many times as many cells a selection has as its first look, at least; fewer wait for the whole.
-_MANY = 10
+#: How many times as many cells a selection has as its first look, at least, and how many targets; fewer wait for the
+#: whole, for which no engine is started twice.
+_MANY, _SEVERAL = 10, 4
 _LOOKED_AT = (Role.REPRODUCER, Role.WORKAROUND, Role.CONTROL)
 
 
@@ -239,7 +240,8 @@ def first_look(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], ...]:
     shown = {id(variant) for variant in first.values()}
     early = tuple(cell for cell in cells if id(cell.variant) in shown)
     rest = tuple(cell for cell in cells if id(cell.variant) not in shown)
-    return (early, rest) if early and len(rest) >= _MANY * len(early) else (cells,)
+    many = len(rest) >= _MANY * len(early) and len({cell.target.name for cell in cells}) >= _SEVERAL
+    return (early, rest) if early and many else (cells,)
 
 
 def _run(

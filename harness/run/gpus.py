@@ -81,6 +81,10 @@ class Device:
         with self._locked(f"{self._lock}{_WAITING}", shared=True), self._locked(self._lock):
             yield
 
+    def wanted(self) -> bool:
+        """Tell whether anybody waits to hold it alone, or does."""
+        return bool(holders(f"{self._lock}{_WAITING}", 1, shared=False))
+
     @contextmanager
     def among_builds(self) -> Iterator[Callable[[], int]]:
         """Hold a place for a build beside others; gives a function that counts these now."""

@@ -16,6 +16,7 @@ from harness.errors import InfraError
 from harness.run import docker
 from harness.run.gpus import BUILD_MIB
 from harness.run.provision.host import look_at_host
+from harness.run.rounds import Round
 from harness.run.target import Aborted, TargetRunner
 from harness.scratch import reap_scratch
 
@@ -33,7 +34,7 @@ class Sink(Protocol):
 
 
 #: Cells that a worker finds waiting at least, where others are at a target already, and seconds between looks at that.
-_LEAST, _LOOK = 4, 1.0
+_LEAST, _LOOK = 2, 1.0
 #: Called after each cell, one at a time, with the cell, its record and the sentence on its environment.
 Report = Callable[["Cell", "Outcome", str], None]
 #: Tells the user a line.
@@ -142,20 +143,32 @@ class _LocalRun:
         workers = sum(each.workers for each in self._batches)
         return taken + batch.target.memory_mib <= _memory_mib() and workers < _most_on_gpus()
 
+    def _next_of(self, batch: _Batch) -> Cell | None:
+        with self._changed:
+            return batch.cells.popleft() if batch.cells else None
+
+    def _tell_others(self, batch: _Batch, *, runs: bool) -> None:
+        with self._changed:
+            batch.runs = batch.runs or runs
+            self._changed.notify_all()
+
     def _run_batch(self, batch: _Batch) -> None:
         runner = self._make_runner(batch.cells[0])
         self._runners.append(runner)
+        under_way = Round()
         try:
             while not self._stop.is_set():
-                with self._changed:
-                    if not batch.cells:
-                        return
-                    cell = batch.cells.popleft()
-                outcome, log = runner.run(cell)
-                with self._changed:
-                    self._report(cell, self._store.append(outcome, log), runner.note)
-                    batch.runs = batch.runs or outcome.state == "done"
-                    self._changed.notify_all()
+                cell = self._next_of(batch)
+                if cell is not None:
+                    under_way.begin(cell, runner.steps(cell))
+                elif not under_way.waits:
+                    return
+                if cell is None or under_way.due or batch.target.untrusted:
+                    under_way.hold()
+                for ended, (outcome, log) in under_way.ended():
+                    with self._changed:
+                        self._report(ended, self._store.append(outcome, log), runner.note)
+                self._tell_others(batch, runs=runner.runs)
         except Aborted:
             return
         finally:

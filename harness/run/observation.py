@@ -7,7 +7,7 @@ nothing without a GPU tunes on it while it builds: beside other builds, and neve
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,7 +28,8 @@ from harness.record.outcome import (
 from harness.run.gpus import Device, others_on
 from harness.run.numbers.reference import compare
 from harness.run.numbers.wire import Array, from_wire
-from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
+from harness.run.rounds import Wait
+from harness.run.session import AgentLost, Event, Job, job_memory_mib
 
 if TYPE_CHECKING:
     from harness.plan import Cell
@@ -51,14 +52,14 @@ class Turn:
 def observe(  # noqa: PLR0913
     cell: Cell,
     ready: Prepared,
-    session: Session,
+    run: Callable[[Job], Iterator[Event]],
     gpu: Device | None,
     turn: Turn,
     *,
     cpu: Device,
     weights: str = "",
-) -> Observation:
-    """Run one cell's jobs and return their observation.
+) -> Generator[Wait | None, None, Observation]:
+    """Take one cell through its jobs by `run`, in steps (harness/run/rounds.py); returns their observation.
 
     `weights` is the folder, as the agent has it, of the weights beside the model.
     `gpu` is the device to run on; None where there is none: an engine that builds and runs in one job is run all the
@@ -70,22 +71,24 @@ def observe(  # noqa: PLR0913
     try:
         if not cell.target.traits.builds_apart:
             kind = "build" if ready.unfed else "run"
-            with _alone(gpu or cpu, seen):
-                job = _job(kind, cell, turn, model, *ready.wire_inputs(), timed=ready.timed)
-                seen.hear(session.run(replace(job, weights=weights)))
+            job = _job(kind, cell, turn, model, *ready.wire_inputs(), timed=ready.timed)
+            yield from _alone(gpu or cpu, seen, run, replace(job, weights=weights))
             return seen
         # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
         fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
-        with _building(gpu if cell.target.traits.needs_gpu else None, seen, alone=turn.alone):
-            # Without a GPU nobody loads the engine: one of gigabytes stays where it is.
-            runs = gpu is not None and not ready.unfed
-            job = _calibrated(_job("build", cell, turn, model, *libraries, *fed), ready)
-            seen.hear(session.run(replace(job, weights=weights, plan=runs or not weights)))
+        # Without a GPU nobody loads the engine: one of gigabytes stays where it is.
+        runs = gpu is not None and not ready.unfed
+        job = _calibrated(_job("build", cell, turn, model, *libraries, *fed), ready)
+        job = replace(job, weights=weights, plan=runs or not weights)
+        if gpu is not None and cell.target.traits.needs_gpu and turn.alone:
+            yield from _alone(gpu, seen, run, job)
+        else:
+            with _building(gpu if cell.target.traits.needs_gpu else None, seen):
+                seen.hear(run(job))
         if seen.succeeded and seen.plan is not None and gpu is not None and runs:
             parts = (("plan", seen.plan), *libraries, *ready.wire_inputs())
-            with _alone(gpu, seen):
-                then = replace(turn, fresh=not turn.keep)
-                seen.hear(session.run(_job("run", cell, then, *parts, timed=ready.timed)))
+            job = _job("run", cell, replace(turn, fresh=not turn.keep), *parts, timed=ready.timed)
+            yield from _alone(gpu, seen, run, job, soon=turn.fresh and turn.keep)
     except AgentLost as error:
         if not error.out_of_memory:
             raise
@@ -94,11 +97,10 @@ def observe(  # noqa: PLR0913
 
 
 @contextlib.contextmanager
-def _building(gpu: Device | None, seen: Observation, *, alone: bool) -> Iterator[None]:
+def _building(gpu: Device | None, seen: Observation) -> Iterator[None]:
     """Hold a place on the GPU that an engine tunes on, and count the builds beside; any other engine needs none."""
-    if gpu is None or alone:
-        with gpu.alone() if gpu else contextlib.nullcontext():
-            yield
+    if gpu is None:
+        yield
         return
     with gpu.among_builds() as others:
         before = others()
@@ -106,13 +108,15 @@ def _building(gpu: Device | None, seen: Observation, *, alone: bool) -> Iterator
         seen.builds_beside = max(before, others())
 
 
-@contextlib.contextmanager
-def _alone(device: Device, seen: Observation) -> Iterator[None]:
-    """Hold a device for a timed run, and note who else is on it, before and after."""
-    with device.alone():
-        before = others_on(device)
-        yield
-        seen.note_others(before, others_on(device))
+def _alone(
+    device: Device, seen: Observation, run: Callable[[Job], Iterator[Event]], job: Job, *, soon: bool = False
+) -> Generator[Wait | None, None, None]:
+    """Do a job with its device alone, and note who else is on it, before and after."""
+    yield Wait(device, len(seen.plan or b""), soon)
+    before = others_on(device)
+    seen.hear(run(job))
+    seen.note_others(before, others_on(device))
+    yield None
 
 
 def _killed_with_its_agent(error: AgentLost) -> Event:

@@ -21,16 +21,18 @@ from harness.run.prepared import PreparedVariants, Refused
 from harness.run.provision.images import Pulling
 from harness.run.provision.model import Environment, Unavailable, Unreachable
 from harness.run.provision.prepare import prepare, start
+from harness.run.rounds import Recorded, Steps, whole
 from harness.run.session import Preflight, Session, preflight
 from harness.run.stamps import bare_stamps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.run.prepared import Weights
     from harness.run.provision.model import Via
+    from harness.run.session import Event, Job
     from harness.run.transport import ProcessTransport
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
@@ -49,6 +51,14 @@ class _GivenUp(NamedTuple):
 
     state: State
     reason: str
+
+
+class _GivenUpError(Exception):
+    """No cell of the target can run here."""
+
+    def __init__(self, why: _GivenUp) -> None:
+        super().__init__(why.reason)
+        self.why = why
 
 
 class TargetRunner:
@@ -103,18 +113,22 @@ class TargetRunner:
         """Return which environment was chosen and why, once one is."""
         return self._environment.note if self._environment else ""
 
-    def run(self, cell: Cell) -> tuple[Outcome, str]:
+    def run(self, cell: Cell) -> Recorded:
         """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
+        return whole(self.steps(cell))
+
+    def steps(self, cell: Cell) -> Steps:
+        """Run a cell in steps, between which others may be run; raises as `run` does."""
         try:
             shares = self._shares(cell)
-            outcome, log = self._run(cell, Turn(fresh=not shares, keep=shares))
+            outcome, log = yield from self._run(cell, Turn(fresh=not shares, keep=shares))
             if why := self._doubt(cell, outcome, log):
                 turn = Turn(fresh=True, keep=shares, alone=_SHORT_OF_MEMORY in why)
-                outcome, log = self._run(cell, turn, why)
-            return self._keyed(cell, outcome), log
+                outcome, log = yield from self._run(cell, turn, why)
+            return Recorded(self._keyed(cell, outcome), log)
         except Refused as refusal:
             self._refuse_aborted()
-            return self._keyed(cell, self._blank(cell, refusal.state, refusal.reason)), ""
+            return Recorded(self._keyed(cell, self._blank(cell, refusal.state, refusal.reason)), "")
         except Aborted:
             raise
         except Exception as error:  # noqa: BLE001
@@ -154,45 +168,68 @@ class TargetRunner:
             return f"an error of CUDA in a child that had done {end.jobs_before} other jobs"
         return "news from a child that had done other jobs" if self._is_news(cell, outcome) else ""
 
-    def _run(self, cell: Cell, turn: Turn, why: str = "") -> tuple[Outcome, str]:
+    def _run(self, cell: Cell, turn: Turn, why: str = "") -> Steps:
         reason = inapplicable_because(cell)
         if reason is not None:
-            return self._blank(cell, "not_applicable", reason), ""
+            return Recorded(self._blank(cell, "not_applicable", reason), "")
         lost, weights = "", self._prepared.weights(cell.variant)
         if weights is not None and not self._roomy:
             self._end_agent()
             self._roomy = True
         for _ in range(_TRIES):
-            self._refuse_aborted()
-            agent = self._agent = self._agent or self._started()
-            if isinstance(agent, _GivenUp):
-                return self._blank(cell, *agent), "\n".join(self._preflight.log if self._preflight else ())
             try:
-                return self._observe(cell, agent, turn, why)
+                return (yield from self._observe(cell, turn, why))
+            except _GivenUpError as error:
+                return Recorded(self._blank(cell, *error.why), self._preflight_log())
             except InfraError as error:
                 self._recover()
                 lost = str(error)
                 if gone := self._daemon_gone():
                     self._agent = _GivenUp("infra_error", gone)
-                    return self._blank(cell, *self._agent), ""
-        return self._blank(cell, "infra_error", lost), ""
+                    return Recorded(self._blank(cell, *self._agent), "")
+        return Recorded(self._blank(cell, "infra_error", lost), "")
 
-    def _observe(self, cell: Cell, session: Session, turn: Turn, why: str) -> tuple[Outcome, str]:
+    def _observe(self, cell: Cell, turn: Turn, why: str) -> Steps:
+        self._live()
         ready = self._prepared.of(cell.variant, self._needed)
         gpu = self._device(self._facts["gpu_uuid"]) if "gpu_uuid" in self._facts else None
-        seen = observe(cell, ready, session, gpu, turn, cpu=self._device("cpu"), weights=self._place(cell))
+        cpu, weights = self._device("cpu"), self._place(cell)
+        seen = yield from observe(cell, ready, self._job, gpu, turn, cpu=cpu, weights=weights)
         if why:
             seen.log.insert(0, entry("run again", why))
-        if session.lost:
-            # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
-            self._end_agent()
         if seen.ran:
             ready = self._prepared.evaluated(cell.variant, ready, self._needed)
         try:
             outcome = seen.outcome(cell, ready, self._stamps(cell)).as_read()
-            return outcome, whole_log(outcome, seen.log)
+            return Recorded(outcome, whole_log(outcome, seen.log))
         except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
             return self._fault(cell, error, seen.log)
+
+    def _job(self, job: Job) -> Iterator[Event]:
+        """Run a job with the agent that there is now: between two steps of a cell others may have lost one."""
+        session = self._live()
+        try:
+            yield from session.run(job)
+        finally:
+            if session.lost:
+                # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
+                self._end_agent()
+
+    def _live(self) -> Session:
+        """Return the live agent, started where there is none; raises _GivenUpError where none is to be had."""
+        self._refuse_aborted()
+        self._agent = self._agent or self._started()
+        if isinstance(self._agent, _GivenUp):
+            raise _GivenUpError(self._agent)
+        return self._agent
+
+    @property
+    def runs(self) -> bool:
+        """Tell whether it has a live agent."""
+        return isinstance(self._agent, Session)
+
+    def _preflight_log(self) -> str:
+        return "\n".join(self._preflight.log if self._preflight else ())
 
     def _place(self, cell: Cell) -> str:
         """Return where the agent has the weights beside a model, brought there once; "" where it holds them itself."""
@@ -259,7 +296,7 @@ class TargetRunner:
             )
         # What it found stays true of the next container of an untrusted target, which is made alike.
         if self._preflight is None or self._preflight.trouble or not self.target.untrusted:
-            with self._device(self._dealt[0]).alone() if self._dealt else contextlib.nullcontext():
+            with self._device(self._dealt[0]).among_builds() if self._dealt else contextlib.nullcontext():
                 self._preflight = preflight(self.target, session, keep=self._warm)
         self._facts = {**session.facts, **self._preflight.facts}
         if self._preflight.trouble:
@@ -328,9 +365,9 @@ class TargetRunner:
         key = cell_key(cell.id, stamps.model_sha256, stamps.recipe_sha256, placed_in(self.target, place))
         return replace(outcome, key=key)
 
-    def _fault(self, cell: Cell, error: Exception, log: Sequence[str]) -> tuple[Outcome, str]:
+    def _fault(self, cell: Cell, error: Exception, log: Sequence[str]) -> Recorded:
         outcome = self._blank(cell, "infra_error", f"the harness failed: {described(error)}")
-        return outcome, "\n".join([*log, *traceback.format_exception(error)])
+        return Recorded(outcome, "\n".join([*log, *traceback.format_exception(error)]))
 
     def _blank(self, cell: Cell, state: State, reason: str) -> Outcome:
         return Outcome.blank(cell, state, reason, self._stamps(cell))

@@ -58,7 +58,15 @@ ONE = Turn()
 
 def observed(cell: Cell, ready: Prepared, session: Any, gpu: str | None, turn: Turn = ONE) -> Observation:
     device = Device(gpu, lambda: True, memory_mib=1 << 14) if gpu else None
-    return observe(cell, ready, session, device, turn, cpu=Device("cpu", lambda: True))
+    steps = observe(cell, ready, session.run, device, turn, cpu=Device("cpu", lambda: True))
+    with contextlib.ExitStack() as held:
+        while True:
+            try:
+                wait = next(steps)
+            except StopIteration as end:
+                found: Observation = end.value
+                return found
+            held.enter_context(wait.device.alone()) if wait else held.close()
 
 
 def parts(target: str, recipe: Recipe, gpu: str | None) -> dict[str, list[str]]:

@@ -102,12 +102,12 @@ def locked(  # noqa: PLR0913  (each by its name)
         yield
 
 
-def holders(name: str, places: int) -> int:
-    """Return how many of a lock's places are taken now."""
+def holders(name: str, places: int, *, shared: bool = True) -> int:
+    """Return how many of a lock's places are taken now; unless `shared` those count, too, that share it."""
     folder, taken = cache_dir() / "locks", 0
     for place in range(places):
         with _opened(folder, f"{name}.{place}" if place else name) as handle:
-            taken += not _try_lock(handle, shared=True)
+            taken += not _try_lock(handle, shared=shared)
     return taken
 
 

@@ -1,0 +1,112 @@
+"""Cells in steps, so that several are built before a device is held alone for a round of their timed runs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.errors import InfraError
+from harness.record.outcome import Outcome
+
+if TYPE_CHECKING:
+    from harness.plan import Cell
+    from harness.run.gpus import Device
+
+#: Cells that wait for a round at most, and bytes of their engines.
+_MOST, _LARGE = 8, 256 << 20
+
+
+class Wait(NamedTuple):
+    """What a cell needs for its next step: a device alone; `size` bytes of its engine are kept until then.
+
+    `soon` asks that no other cell is begun before: the cell has a child to itself.
+    """
+
+    device: Device
+    size: int = 0
+    soon: bool = False
+
+
+class Recorded(NamedTuple):
+    """The record of a cell and its whole log."""
+
+    outcome: Outcome
+    log: str
+
+
+#: A cell's way: it yields `Wait` where it goes on with the device alone, None where it needs that no longer.
+Steps = Generator["Wait | None", None, Recorded]
+
+
+def step(steps: Steps, trouble: InfraError | None = None) -> Wait | Recorded | None:
+    """Take a cell's next step, telling it of trouble there was; returns what it yields, or its record."""
+    try:
+        return next(steps) if trouble is None else steps.throw(trouble)
+    except StopIteration as end:
+        recorded: Recorded = end.value
+        return recorded
+
+
+def hold(device: Device, waiting: Sequence[Steps]) -> list[Wait | Recorded | None]:
+    """Take cells through the steps for which they waited, one behind the other, then let go; returns what each yields.
+
+    A device that is not to be had is told to each.
+    """
+    try:
+        with device.alone():
+            return [step(steps) for steps in waiting]
+    except InfraError as error:
+        return [step(steps, error) for steps in waiting]
+
+
+def whole(steps: Steps) -> Recorded:
+    """Take a cell through all its steps, and hold each device that it waits for."""
+    found = step(steps)
+    while not isinstance(found, Recorded):
+        found = hold(found.device, [steps])[0] if found else step(steps)
+    return found
+
+
+class Round:
+    """The cells of one worker that are under way."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Cell, Steps, Wait]] = []
+        self._ended: list[tuple[Cell, Recorded]] = []
+
+    def begin(self, cell: Cell, steps: Steps) -> None:
+        """Take a cell as far as it goes without a device."""
+        self._go_on(cell, steps, step(steps))
+
+    def _go_on(self, cell: Cell, steps: Steps, found: Wait | Recorded | None) -> None:
+        while found is None:
+            found = step(steps)
+        if isinstance(found, Recorded):
+            self._ended.append((cell, found))
+        else:
+            self._waiting.append((cell, steps, found))
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether any cell waits for a device."""
+        return bool(self._waiting)
+
+    @property
+    def due(self) -> bool:
+        """Tell whether to hold the device now: enough wait, one cannot, or another holds it and nothing is built."""
+        waits = [wait for _, _, wait in self._waiting]
+        full = len(waits) >= _MOST or sum(wait.size for wait in waits) > _LARGE
+        return full or any(wait.soon for wait in waits) or (bool(waits) and waits[0].device.wanted())
+
+    def hold(self) -> None:
+        """Hold the device of the cells that wait, take each through its timed run, then let go and take all on."""
+        now, self._waiting = sorted(self._waiting, key=lambda one: not one[2].soon), []
+        if now:
+            found = hold(now[0][2].device, [steps for _, steps, _ in now])
+            for (cell, steps, _), each in zip(now, found, strict=True):
+                self._go_on(cell, steps, each)
+
+    def ended(self) -> Iterator[tuple[Cell, Recorded]]:
+        """Yield the cells that have come to their end, each once."""
+        while self._ended:
+            yield self._ended.pop(0)
