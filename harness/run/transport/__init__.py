@@ -48,6 +48,7 @@ HEEDED = (
     "CUDA_VISIBLE_DEVICES",
     "CUDA_DEVICE_ORDER",
     "CUDA_MPS_PIPE_DIRECTORY",
+    "COMPAT_PLUGIN_DIR",
 )
 #: What of it an engine needs. No Python variable, so that the host's packages stay out.
 _KEPT = ("PATH", "HOME", *HEEDED)
