@@ -82,10 +82,15 @@ def reap_orphans(targets: Iterable[Target]) -> None:
 class _Batch:
     """The cells of a target that wait, and how many workers are at them; `runs` tells that one of them could run."""
 
-    target: Target
+    first: Cell
     cells: deque[Cell]
     workers: int = 0
     runs: bool = False
+
+    @property
+    def target(self) -> Target:
+        """Return the target of them all."""
+        return self.first.target
 
 
 class _LocalRun:
@@ -153,7 +158,7 @@ class _LocalRun:
             self._changed.notify_all()
 
     def _run_batch(self, batch: _Batch) -> None:
-        runner = self._make_runner(batch.cells[0])
+        runner = self._make_runner(batch.first)
         self._runners.append(runner)
         under_way = Round()
         try:
@@ -161,9 +166,11 @@ class _LocalRun:
                 cell = self._next_of(batch)
                 if cell is not None:
                     under_way.begin(cell, runner.steps(cell))
-                elif not under_way.waits:
+                elif under_way.waits:
+                    under_way.hold()
+                elif not under_way.resume():
                     return
-                if cell is None or under_way.due or batch.target.untrusted:
+                if under_way.due or batch.target.untrusted:
                     under_way.hold()
                 for ended, (outcome, log) in under_way.ended():
                     with self._changed:
@@ -187,7 +194,7 @@ def _by_target(cells: Sequence[Cell]) -> list[_Batch]:
     for cell in cells:
         # A case's model may be untrusted on a target that is not.
         place = (cell.target.name, cell.target.untrusted)
-        batches.setdefault(place, _Batch(cell.target, deque())).cells.append(cell)
+        batches.setdefault(place, _Batch(cell, deque())).cells.append(cell)
     return list(batches.values())
 
 

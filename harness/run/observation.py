@@ -72,7 +72,7 @@ def observe(  # noqa: PLR0913
         if not cell.target.traits.builds_apart:
             kind = "build" if ready.unfed else "run"
             job = _job(kind, cell, turn, model, *ready.wire_inputs(), timed=ready.timed)
-            yield from _alone(gpu or cpu, seen, run, replace(job, weights=weights))
+            yield from _alone(gpu or cpu, seen, run, replace(job, weights=weights), soon=True)
             return seen
         # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
         fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
@@ -81,7 +81,7 @@ def observe(  # noqa: PLR0913
         job = _calibrated(_job("build", cell, turn, model, *libraries, *fed), ready)
         job = replace(job, weights=weights, plan=runs or not weights)
         if gpu is not None and cell.target.traits.needs_gpu and turn.alone:
-            yield from _alone(gpu, seen, run, job)
+            yield from _alone(gpu, seen, run, job, soon=True)
         else:
             with _building(gpu if cell.target.traits.needs_gpu else None, seen):
                 seen.hear(run(job))

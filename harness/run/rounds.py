@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import InfraError
@@ -12,8 +14,8 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.run.gpus import Device
 
-#: Cells that wait for a round at most, and bytes of their engines.
-_MOST, _LARGE = 8, 256 << 20
+#: Seconds that a cell that is built waits for a round, and bytes of engines that may wait: a round stops all builds.
+_PATIENCE, _LARGE = 60.0, 256 << 20
 
 
 class Wait(NamedTuple):
@@ -34,11 +36,19 @@ class Recorded(NamedTuple):
     log: str
 
 
-#: A cell's way: it yields `Wait` where it goes on with the device alone, None where it needs that no longer.
-Steps = Generator["Wait | None", None, Recorded]
+class Later(Enum):
+    """Where a cell is to be run again in a child of its own, which ends the one that the others share."""
+
+    AT_THE_END = "at the end"
 
 
-def step(steps: Steps, trouble: InfraError | None = None) -> Wait | Recorded | None:
+#: A cell's way: it yields `Wait` where it goes on with the device alone, `Later` where it had better be put off, and
+#: None where it needs nothing, or no longer.
+Steps = Generator["Wait | Later | None", None, Recorded]
+Found = Wait | Later | Recorded | None
+
+
+def step(steps: Steps, trouble: InfraError | None = None) -> Found:
     """Take a cell's next step, telling it of trouble there was; returns what it yields, or its record."""
     try:
         return next(steps) if trouble is None else steps.throw(trouble)
@@ -47,7 +57,7 @@ def step(steps: Steps, trouble: InfraError | None = None) -> Wait | Recorded | N
         return recorded
 
 
-def hold(device: Device, waiting: Sequence[Steps]) -> list[Wait | Recorded | None]:
+def hold(device: Device, waiting: Sequence[Steps]) -> list[Found]:
     """Take cells through the steps for which they waited, one behind the other, then let go; returns what each yields.
 
     A device that is not to be had is told to each.
@@ -63,7 +73,7 @@ def whole(steps: Steps) -> Recorded:
     """Take a cell through all its steps, and hold each device that it waits for."""
     found = step(steps)
     while not isinstance(found, Recorded):
-        found = hold(found.device, [steps])[0] if found else step(steps)
+        found = hold(found.device, [steps])[0] if isinstance(found, Wait) else step(steps)
     return found
 
 
@@ -72,18 +82,30 @@ class Round:
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Cell, Steps, Wait]] = []
+        self._later: list[tuple[Cell, Steps]] = []
         self._ended: list[tuple[Cell, Recorded]] = []
+        self._since = 0.0
 
     def begin(self, cell: Cell, steps: Steps) -> None:
         """Take a cell as far as it goes without a device."""
         self._go_on(cell, steps, step(steps))
 
-    def _go_on(self, cell: Cell, steps: Steps, found: Wait | Recorded | None) -> None:
+    def resume(self) -> bool:
+        """Go on with a cell that was put off; False where there is none."""
+        if not self._later:
+            return False
+        self.begin(*self._later.pop(0))
+        return True
+
+    def _go_on(self, cell: Cell, steps: Steps, found: Found) -> None:
         while found is None:
             found = step(steps)
         if isinstance(found, Recorded):
             self._ended.append((cell, found))
+        elif isinstance(found, Later):
+            self._later.append((cell, steps))
         else:
+            self._since = self._since if self._waiting else time.monotonic()
             self._waiting.append((cell, steps, found))
 
     @property
@@ -93,10 +115,12 @@ class Round:
 
     @property
     def due(self) -> bool:
-        """Tell whether to hold the device now: enough wait, one cannot, or another holds it and nothing is built."""
+        """Tell whether to hold the device now: cells have waited long, or another holds it and nothing is built."""
         waits = [wait for _, _, wait in self._waiting]
-        full = len(waits) >= _MOST or sum(wait.size for wait in waits) > _LARGE
-        return full or any(wait.soon for wait in waits) or (bool(waits) and waits[0].device.wanted())
+        if not waits:
+            return False
+        full = time.monotonic() - self._since > _PATIENCE or sum(wait.size for wait in waits) > _LARGE
+        return full or any(wait.soon for wait in waits) or waits[0].device.wanted()
 
     def hold(self) -> None:
         """Hold the device of the cells that wait, take each through its timed run, then let go and take all on."""

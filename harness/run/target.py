@@ -21,7 +21,7 @@ from harness.run.prepared import PreparedVariants, Refused
 from harness.run.provision.images import Pulling
 from harness.run.provision.model import Environment, Unavailable, Unreachable
 from harness.run.provision.prepare import prepare, start
-from harness.run.rounds import Recorded, Steps, whole
+from harness.run.rounds import Later, Recorded, Steps, whole
 from harness.run.session import Preflight, Session, preflight
 from harness.run.stamps import bare_stamps
 
@@ -123,6 +123,7 @@ class TargetRunner:
             shares = self._shares(cell)
             outcome, log = yield from self._run(cell, Turn(fresh=not shares, keep=shares))
             if why := self._doubt(cell, outcome, log):
+                yield Later.AT_THE_END
                 turn = Turn(fresh=True, keep=shares, alone=_SHORT_OF_MEMORY in why)
                 outcome, log = yield from self._run(cell, turn, why)
             return Recorded(self._keyed(cell, outcome), log)
@@ -303,8 +304,8 @@ class TargetRunner:
             raise InfraError(f"the preflight of {self.target.name} failed: {self._preflight.trouble}")
 
     def _device(self, name: str) -> Device:
-        memory = self._facts.get("gpu_memory_mib", "0")
-        return Device(name, self._needed, self._environment.machine if self._environment else "", int(memory))
+        memory = int(self._facts.get("gpu_memory_mib", "0"))
+        return Device(name, self._needed, self._environment.machine if self._environment else "", memory)
 
     def _daemon_gone(self) -> str:
         """Wait for a daemon that was lost with the agent, and return why it stays away; "" where cells can go on."""
