@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.case import Case, load_cases
 from harness.cli.options import places
@@ -15,10 +16,11 @@ from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select, taken_along
 from harness.record.store import Store
-from harness.report.model import Results
-from harness.report.writer import build_report
 from harness.run.commands import published_lines
 from harness.run.prepared import with_models
+
+if TYPE_CHECKING:
+    from harness.report.model import Results
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ def required(matrix: Matrix, cells: Iterable[Cell], options: argparse.Namespace)
 
 def write_report(project: Project, store: Store, folder: Path | None = None) -> Results:
     """Write the report on all that a store holds, beside its records or into another folder; return its results."""
+    from harness.report.writer import build_report  # noqa: PLC0415  (takes its time, and comes after the answer)
+
     lines = published_lines(project.matrix)
     return build_report(project.matrix, project.cases, store, folder or store.path, lines)
 

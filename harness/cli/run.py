@@ -45,8 +45,7 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
-from harness.report.results import SEEDS
-from harness.report.writer import is_current
+from harness.run import child
 from harness.run.key import answering, keys_of
 from harness.run.local import Executor
 from harness.run.provision.images import THRESHOLD_VARIABLE
@@ -116,6 +115,7 @@ def do_run(options: argparse.Namespace) -> int:
         return run_suite(options)
     # Among as many records as a whole run has, looking for garbage takes a third of the time.
     gc.disable()
+    child.warm()
     try:
         return _run_cells(options)
     finally:
@@ -166,6 +166,8 @@ def _run_cells(options: argparse.Namespace) -> int:
             results = [judged[cell.id] for cell in cells if cell.id in judged]
             code = _answer(results, needed, len(reused), options)
         finally:
+            from harness.report.writer import is_current  # noqa: PLC0415  (after the answer)
+
             # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
                 write_report(built(project, options), store)
@@ -226,6 +228,10 @@ def first_look(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], ...]:
     Of each problem that is the first that reproduces it, the first way round and the first control. Any other selection
     stays whole.
     """
+    if len(cells) <= _MANY:
+        return (cells,)
+    from harness.report.results import SEEDS  # noqa: PLC0415  (all of the report, which a few cells come before)
+
     first: dict[tuple[str, Role], Variant] = {}
     for cell in cells:
         if cell.case.name in SEEDS and cell.variant.role in _LOOKED_AT:

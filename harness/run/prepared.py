@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.agent.tensors import write_shape
-from harness.case import Case, Variant, check_variant, load_cases, model_sha256
+from harness.case import Case, Variant, check_variant, model_sha256
 from harness.case.model import Built, Unbuildable
+from harness.case.registry import load_declared
 from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.record.outcome import State
@@ -195,7 +196,8 @@ def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS
 
 
 def _models(folder: Path, keys: Sequence[_Key]) -> Iterator[tuple[_Key, Built | Unbuildable]]:
-    variants = {(case.name, variant.name): variant for case in load_cases(folder) for variant in case}
+    cases = load_declared(folder, {case for case, _ in keys})
+    variants = {(case.name, variant.name): variant for case in cases for variant in case}
     for key in keys:
         try:
             variant = variants[key]
