@@ -32,6 +32,7 @@ from harness.cli.options import (
 from harness.cli.project import (
     Project,
     built,
+    built_or_kept,
     command_line,
     load_project,
     required,
@@ -45,7 +46,6 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
-from harness.run import child
 from harness.run.key import answering, keys_of
 from harness.run.local import Executor
 from harness.run.provision.images import THRESHOLD_VARIABLE
@@ -115,7 +115,6 @@ def do_run(options: argparse.Namespace) -> int:
         return run_suite(options)
     # Among as many records as a whole run has, looking for garbage takes a third of the time.
     gc.disable()
-    child.warm()
     try:
         return _run_cells(options)
     finally:
@@ -155,7 +154,7 @@ def _run_cells(options: argparse.Namespace) -> int:
             try:
                 _run(early, store, executor, judged, noted)
                 for later in rest:
-                    write_report(built(project, options), store)
+                    write_report(built_or_kept(project, options), store)
                     say(f"a first look, renewed at the end: {options.reports / 'index.html'}")
                     _run(later, store, executor, judged, noted)
             except BaseException:
@@ -170,7 +169,7 @@ def _run_cells(options: argparse.Namespace) -> int:
 
             # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
-                write_report(built(project, options), store)
+                write_report(built_or_kept(project, options), store)
     print(f"report: {options.reports / 'index.html'}")
     return code
 
@@ -188,7 +187,7 @@ def _reused(cells: tuple[Cell, ...], options: argparse.Namespace, store: Store) 
 def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
     """Write the report of a run that did not come to its end; whoever catches the exception reports it."""
     try:
-        write_report(built(project, options), store)
+        write_report(built_or_kept(project, options), store)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
         again = shlex.join(["trt-compat", "report", *places(options)])
         print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)

@@ -44,7 +44,8 @@ def decode(kind: type[_Kind], data: object) -> _Kind:
 
 def decode_text(kind: type[_Kind], text: bytes) -> _Kind | None:
     """Return what `decode` makes of JSON, in half the time; None for what it might refuse, or word a refusal of."""
-    decoder: msgspec.json.Decoder[_Kind] = _known(kind)
+    known: Any = kind
+    decoder: msgspec.json.Decoder[_Kind] = _known(known)
     try:
         # What is passed over must be UTF-8 too.
         return decoder.decode(text.decode())
@@ -56,6 +57,11 @@ def decode_text(kind: type[_Kind], text: bytes) -> _Kind | None:
 def _known(kind: Any) -> Any:  # noqa: ANN401  (a class is no Hashable to mypy)
     with _LEARNING:
         return msgspec.json.Decoder(kind)
+
+
+def plain(data: object) -> Any:  # noqa: ANN401  (JSON)
+    """Return data with a dictionary of its fields in place of each dataclass, as `json` takes it."""
+    return msgspec.to_builtins(data)
 
 
 def fields_of(instance: object) -> dict[str, Any]:
