@@ -243,7 +243,7 @@ def _loaded(
     """Return the functions of a verb that add its options, if it has any, and do its work."""
     if name in _FORKING:
         child = importlib.import_module("harness.run.child")
-        # Where it cannot be, whoever needs it says so.
+        # Whoever needs it says why it cannot be.
         with contextlib.suppress(InfraError):
             child.warm()
     module = importlib.import_module("harness.cli." + VERBS[name][0])

@@ -74,7 +74,7 @@ def built(
 def built_or_kept(project: Project, options: argparse.Namespace) -> Project:
     """Return a project whose models are built, for a report: as an earlier run had them where nothing has changed.
 
-    Of models that are built already one may be another than was kept: a case reads what is no part of its folder.
+    One that is built already may be another than was kept: a case reads what is no part of its folder.
     """
     files = (path for path in sorted(options.cases.rglob("*")) if path.is_file() and path.suffix != ".pyc")
     try:

@@ -146,9 +146,8 @@ def results_of(
     """Return every cell of the matrix, judged; `outcomes` are by cell, else those of `found` that speak.
 
     `history` is the oldest run first; `kept` holds what was concluded before. A cell without an outcome is as its
-    nearest claim has it, else `not_run` or
-    `not_applicable`. An outcome of another model, recipe or engine version than today's is not shown: its cell is
-    marked stale, and says why. Cells are in case, variant and target order.
+    nearest claim has it, else `not_run` or `not_applicable`. An outcome of another model, recipe or engine version than
+    today's is not shown: its cell is marked stale, and says why. Cells are in case, variant and target order.
     """
     speak = found.speaking if outcomes is None else outcomes
     parts = []
