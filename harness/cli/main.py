@@ -26,6 +26,8 @@ _OWN_ONLY = frozenset({"accept", "new", "submit", "diff"})
 _PLACELESS = frozenset({"init", "completion", "explain"})
 #: The verb that tells of the options of all.
 _OF_ALL = "completion"
+#: Verbs for which a process of models loads as they do.
+_FORKING = frozenset({"run"})
 #: What follows a traceback.
 FAULT = (
     "the harness itself failed, not an engine and not your command: please report the lines above, with the command, "
@@ -239,6 +241,11 @@ def _loaded(
     name: str,
 ) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]:
     """Return the functions of a verb that add its options, if it has any, and do its work."""
+    if name in _FORKING:
+        child = importlib.import_module("harness.run.child")
+        # Whoever needs it says why it cannot be.
+        with contextlib.suppress(InfraError):
+            child.warm()
     module = importlib.import_module("harness.cli." + VERBS[name][0])
     word = name.replace("-", "_")
     return getattr(module, f"add_{word}", lambda _: None), getattr(module, f"do_{word}")

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import hashlib
 import shlex
 import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from harness.bounded import read_bytes
 from harness.case import Case, load_cases
+from harness.case.model import Built
 from harness.cli.options import places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select, taken_along
 from harness.record.store import Store
-from harness.report.model import Results
-from harness.report.writer import build_report
+from harness.report.kept import Kept
 from harness.run.commands import published_lines
+from harness.run.key import code, whole_code
 from harness.run.prepared import with_models
+
+if TYPE_CHECKING:
+    from harness.report.model import Results
+
+
+#: Serialised models by case and variant.
+Models = dict[tuple[str, str], bytes]
 
 
 @dataclass(frozen=True)
@@ -46,12 +58,42 @@ def load_project(options: argparse.Namespace) -> Project:
     return Project(matrix, cases, all_cells(matrix, cases))
 
 
-def built(project: Project, options: argparse.Namespace, names: Collection[str] | None = None) -> Project:
+def built(
+    project: Project,
+    options: argparse.Namespace,
+    names: Collection[str] | None = None,
+    models: Models | None = None,
+) -> Project:
     """Return a project whose models are built, those that can be, by `with_models`; of some cases alone, by name."""
     chosen = [case for case in project.cases if names is None or case.name in names]
-    made = {case.name: case for case in with_models(chosen, options.cases)}
+    made = {case.name: case for case in with_models(chosen, options.cases, known=models)}
     cases = tuple(made.get(case.name, case) for case in project.cases)
     return Project(project.matrix, cases, all_cells(project.matrix, cases))
+
+
+def built_or_kept(project: Project, options: argparse.Namespace) -> Project:
+    """Return a project whose models are built, for a report: as an earlier run had them where nothing has changed.
+
+    One that is built already may be another than was kept: a case reads what is no part of its folder.
+    """
+    files = (path for path in sorted(options.cases.rglob("*")) if path.is_file() and path.suffix != ".pyc")
+    try:
+        sources = [(str(path), hashlib.sha256(read_bytes(path)).digest()) for path in files]
+    except OSError:
+        return built(project, options)
+    kept = _kept(options.reports).get(
+        Models, ("models", code(), sources), lambda: _models(built(project, options))
+    )
+    return built(project, options, models=kept if kept | _models(project) == kept else {})
+
+
+def _models(project: Project) -> Models:
+    every = ((case.name, variant) for case in project.cases for variant in case)
+    return {(case, each.name): each.build.model for case, each in every if isinstance(each.build, Built)}
+
+
+#: One for the models and the conclusions of a run.
+_kept = functools.cache(lambda reports: Kept(reports / "kept", whole_code()))
 
 
 def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
@@ -83,8 +125,10 @@ def required(matrix: Matrix, cells: Iterable[Cell], options: argparse.Namespace)
 
 def write_report(project: Project, store: Store, folder: Path | None = None) -> Results:
     """Write the report on all that a store holds, beside its records or into another folder; return its results."""
-    lines = published_lines(project.matrix)
-    return build_report(project.matrix, project.cases, store, folder or store.path, lines)
+    from harness.report.writer import build_report  # noqa: PLC0415  (takes its time, and comes after the answer)
+
+    lines, kept = published_lines(project.matrix), _kept(store.path)
+    return build_report(project.matrix, project.cases, store, folder or store.path, lines, kept=kept)
 
 
 def command_line(verb: str, options: argparse.Namespace) -> str:

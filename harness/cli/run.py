@@ -32,6 +32,7 @@ from harness.cli.options import (
 from harness.cli.project import (
     Project,
     built,
+    built_or_kept,
     command_line,
     load_project,
     required,
@@ -45,8 +46,6 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
-from harness.report.results import SEEDS
-from harness.report.writer import is_current
 from harness.run.key import answering, keys_of
 from harness.run.local import Executor
 from harness.run.provision.images import THRESHOLD_VARIABLE
@@ -160,7 +159,7 @@ def _run_cells(options: argparse.Namespace) -> int:
             try:
                 _run(early, store, executor, judged, noted)
                 for later in rest:
-                    write_report(built(project, options), store)
+                    write_report(built_or_kept(project, options), store)
                     say(f"a first look, renewed at the end: {options.reports / 'index.html'}")
                     _run(later, store, executor, judged, noted)
             except BaseException:
@@ -171,9 +170,11 @@ def _run_cells(options: argparse.Namespace) -> int:
             results = [judged[cell.id] for cell in cells if cell.id in judged]
             code = _answer(results, needed, len(reused), options)
         finally:
+            from harness.report.writer import is_current  # noqa: PLC0415  (after the answer)
+
             # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
-                write_report(built(project, options), store)
+                write_report(built_or_kept(project, options), store)
     print(f"report: {options.reports / 'index.html'}")
     return code
 
@@ -191,7 +192,7 @@ def _reused(cells: tuple[Cell, ...], options: argparse.Namespace, store: Store) 
 def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
     """Write the report of a run that did not come to its end; whoever catches the exception reports it."""
     try:
-        write_report(built(project, options), store)
+        write_report(built_or_kept(project, options), store)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
         again = shlex.join(["trt-compat", "report", *places(options)])
         print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)
@@ -233,6 +234,10 @@ def first_look(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], ...]:
     Of each problem that is the first that reproduces it, the first way round and the first control. Any other selection
     stays whole.
     """
+    if len(cells) <= _MANY:
+        return (cells,)
+    from harness.report.results import SEEDS  # noqa: PLC0415  (all of the report, which a few cells come before)
+
     first: dict[tuple[str, Role], Variant] = {}
     for cell in cells:
         if cell.case.name in SEEDS and cell.variant.role in _LOOKED_AT:

@@ -22,7 +22,7 @@ from harness.known.claim import built_but, drawn, says
 from harness.known.model import Advice, Known, Layers, OnGpu, Timing, stack_of
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
 from harness.layers.precision import attention_kernel, holds_attention
-from harness.record.from_json import fields_of
+from harness.record.from_json import plain
 from harness.record.outcome import Layer, Outcome
 from harness.record.speaking import took_part
 from harness.text import clip, tail
@@ -71,7 +71,7 @@ def _badness(judged: Judged) -> tuple[bool, tuple[int, int], str]:
 
 def layers_file(layers: Sequence[Layer]) -> tuple[str, bytes]:
     """Return the hash of a cell's layers, and the JSON that is kept of them under it."""
-    data = json.dumps(layers, default=fields_of, sort_keys=True, separators=(",", ":")).encode()
+    data = json.dumps(plain(layers), sort_keys=True, separators=(",", ":")).encode()
     return sha256(data).hexdigest(), data
 
 

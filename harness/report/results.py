@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import groupby
 from typing import Any
 
 from harness.case import Case
-from harness.compare.kinds import row_steps
+from harness.case.model import Built
+from harness.compare.kinds import RowSteps, row_steps
 from harness.compare.step import instead
-from harness.compare.versions import by_series, changes, spans
+from harness.compare.versions import Change, by_series, changes, spans
 from harness.errors import HandledError, described
 from harness.history.changes import CellHistory, histories
-from harness.history.runs import RunRecord, records, subject_of
+from harness.history.runs import Entry, RunRecord, records, subject_of
 from harness.judge.cell import Judged, judge_cell
 from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first
@@ -29,6 +31,7 @@ from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import Today, is_stale, speaking, todays
 from harness.record.store import Store
 from harness.report.further import further_beside
+from harness.report.kept import Kept
 from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps
 from harness.report.views import target_views, variant_view
 from harness.words import Class, Engine, Role
@@ -64,6 +67,11 @@ class Recorded:
     def speaking(self) -> Mapping[str, Sequence[Outcome]]:
         """Return the outcomes that speak for each cell, by its id."""
         return speaking(self.outcomes, lambda outcome: is_stale(outcome, self.today))
+
+    @cached_property
+    def columns(self) -> tuple[TargetView, ...]:
+        """Return the targets, without what a run has to say of them."""
+        return target_views(self.matrix, {}, {})
 
     def judge(self, cell: Cell, outcome: Outcome) -> Judged:
         """Return a cell's record with its conclusions, judged at the first call."""
@@ -103,20 +111,29 @@ def layer_files(found: Recorded) -> dict[str, bytes]:
     return dict(layers_file(outcome.layers) for outcome in every if outcome.layers)
 
 
-def run_records(found: Recorded) -> tuple[RunRecord, ...]:
+def run_records(found: Recorded, history: Sequence[RunRecord] = ()) -> tuple[RunRecord, ...]:
     """Return the history records of the runs that are recorded, of the cells whose model and recipe are today's.
+
+    Left out are runs of which `history` has every cell that was done.
 
     A run of another engine version than today's is part of the past: its stack says which it was. A record that
     somebody else sent in is not: the history is that of the project's own runs.
     """
     cells = {cell.id: cell for cell in found.cells}
-    return records(
-        found.judge(cells[outcome.cell], outcome)
+    done = [
+        outcome
         for outcome in found.outcomes
         if outcome.state == "done"
         and not outcome.stamps.account
         and outcome.cell in cells
         and not found.today[outcome.cell].of_another_subject(outcome)
+    ]
+    ran: dict[str, set[str]] = {}
+    for outcome in done:
+        ran.setdefault(outcome.stamps.run, set()).add(outcome.cell)
+    whole = {record.run for record in history if record.cells.keys() >= ran.get(record.run, {""})}
+    return records(
+        found.judge(cells[outcome.cell], outcome) for outcome in done if outcome.stamps.run not in whole
     )
 
 
@@ -124,53 +141,111 @@ def results_of(
     found: Recorded,
     history: Sequence[RunRecord],
     outcomes: Mapping[str, Sequence[Outcome]] | None = None,
+    kept: Kept | None = None,
 ) -> Results:
     """Return every cell of the matrix, judged; `outcomes` are by cell, else those of `found` that speak.
 
-    `history` is the oldest run first. A cell without an outcome is as its nearest claim has it, else `not_run` or
-    `not_applicable`. An outcome of another model, recipe or engine version than today's is not shown: its cell is
-    marked stale, and says why. Cells are in case, variant and target order.
+    `history` is the oldest run first; `kept` holds what was concluded before. A cell without an outcome is as its
+    nearest claim has it, else `not_run` or `not_applicable`. An outcome of another model, recipe or engine version than
+    today's is not shown: its cell is marked stale, and says why. Cells are in case, variant and target order.
     """
-    outcomes = found.speaking if outcomes is None else outcomes
-    today = found.today
-    judged = {cell.id: _judged(cell, outcomes.get(cell.id, ()), found) for cell in found.cells}
-    pasts = _pasts(judged, today, history)
-    cells = []
-    for cell in found.cells:
-        stale = bool(_stale_because(cell.id, outcomes.get(cell.id, ()), today))
-        cells.append(_known(cell, judged[cell.id], pasts[cell.id], found, stale=stale))
-    seen = {cell.id: {each.classification.cls for each in judged[cell.id]} for cell in found.cells}
-    targets = target_views(found.matrix, _latest_stamps(judged), found.commands)
-    views, known, moved, steps = [], [], [], []
-    width, at = len(targets), 0
-    for case in found.cases:
-        rows = []
-        for variant in case:
-            of_row = slice(at, at := at + width)
-            view = variant_view(case, variant, found.models.get((case.name, variant.name)), cells[of_row])
-            runs = by_series(list(zip(targets, cells[of_row], strict=True)))
-            where = reproduced_said(reproduced_on(found.cells[of_row], seen))
-            rows.append(replace(view, sentences=tuple(spans(runs)), reproduced=where))
-            moved += [change for run in runs.values() for change in changes(view, run)]
-            steps.append(row_steps(view, cells[of_row]))
-            known += cells[of_row]
-        seed = SEEDS.index(case.name) if case.name in SEEDS else None
-        views.append(CaseView(case.name, case.title, case.summary, case.links, tuple(rows), seed))
+    speak = found.speaking if outcomes is None else outcomes
+    parts = []
+    for case, cells, past in _by_case(found, history):
+        make = partial(_part, found, case, cells, speak, past)
+        parts.append(kept.get(Part, _sources(found, case, cells, speak, past), make) if kept else make())
+    known = tuple(cell for part in parts for cell in part.cells)
+    targets = target_views(found.matrix, _latest_stamps(known, speak), found.commands)
     whole = Results(
         targets=targets,
-        cases=tuple(views),
-        cells=tuple(known),
-        changes=tuple(moved),
-        runs=_runs(history, judged),
+        cases=tuple(_with_claims(case, part.view) for case, part in zip(found.cases, parts, strict=True)),
+        cells=known,
+        changes=tuple(change for part in parts for change in part.changes),
+        runs=_runs(history, speak, found.today),
         matrix_sha256=found.matrix.sha256(),
         submissions=_sent_in(found.outcomes),
         troubles={target.id: _troubles(target) for target in targets},
         further=found.further,
-        steps=Steps.of(steps),
+        steps=Steps.of([row for part in parts for row in part.steps]),
     )
     # Among reproducers alone, as in a suite of thousands of models, nothing is to be used instead.
     plain = all(variant.role is Role.REPRODUCER for variant in whole.variants)
     return whole if plain else _with_instead(whole)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a report says of one case: it follows from the outcomes and the past of its own cells alone.
+
+    Claims are left out of its rows: there are thousands, and they are at hand.
+    """
+
+    view: CaseView
+    cells: tuple[Known, ...]
+    changes: tuple[Change, ...]
+    steps: tuple[RowSteps, ...]
+
+
+def _by_case(
+    found: Recorded, history: Sequence[RunRecord]
+) -> Iterator[tuple[Case, tuple[Cell, ...], list[RunRecord]]]:
+    """Yield each case with its cells, and all runs with those alone: a past names runs by their numbers."""
+    case_of = {cell.id: cell.case.name for cell in found.cells}
+    entries: dict[str | None, list[dict[str, Entry]]] = defaultdict(lambda: [{} for _ in history])
+    for number, run in enumerate(history):
+        for key, entry in run.cells.items():
+            entries[case_of.get(key)][number][key] = entry
+    cells = {name: tuple(mine) for name, mine in groupby(found.cells, key=lambda cell: cell.case.name)}
+    for case in found.cases:
+        mine = zip(history, entries[case.name], strict=True)
+        yield case, cells.get(case.name, ()), [replace(run, cells=each) for run, each in mine]
+
+
+def _sources(
+    found: Recorded,
+    case: Case,
+    cells: Sequence[Cell],
+    speak: Mapping[str, Sequence[Outcome]],
+    past: Sequence[RunRecord],
+) -> object:
+    """Return all that the part of a case is made of."""
+    bare = replace(case, variants=tuple(replace(variant, build=Built(b"")) for variant in case))
+    today = [(now.model_sha256, now.unbuildable) for now in (found.today[cell.id] for cell in cells)]
+    runs = [(number, run) for number, run in enumerate(past) if run.cells]
+    return repr(bare), repr(found.matrix.targets), today, [speak.get(cell.id) for cell in cells], runs
+
+
+def _part(
+    found: Recorded,
+    case: Case,
+    cells: Sequence[Cell],
+    speak: Mapping[str, Sequence[Outcome]],
+    past: Sequence[RunRecord],
+) -> Part:
+    judged = {cell.id: _judged(cell, speak.get(cell.id, ()), found) for cell in cells}
+    pasts = _pasts(judged, found.today, past)
+    known = []
+    for cell in cells:
+        stale = bool(_stale_because(cell.id, speak.get(cell.id, ()), found.today))
+        known.append(_known(cell, judged[cell.id], pasts[cell.id], found, stale=stale))
+    seen = {cell.id: {each.classification.cls for each in judged[cell.id]} for cell in cells}
+    targets, moved, steps, rows = found.columns, [], [], []
+    for number, variant in enumerate(case):
+        of_row = slice(number * len(targets), (number + 1) * len(targets))
+        view = variant_view(case, variant, found.models.get((case.name, variant.name)), known[of_row])
+        runs = by_series(list(zip(targets, known[of_row], strict=True)))
+        where = reproduced_said(reproduced_on(cells[of_row], seen))
+        rows.append(replace(view, claims=(), sentences=tuple(spans(runs)), reproduced=where))
+        moved += [change for run in runs.values() for change in changes(view, run)]
+        steps.append(row_steps(view, known[of_row]))
+    seed = SEEDS.index(case.name) if case.name in SEEDS else None
+    view_of = CaseView(case.name, case.title, case.summary, case.links, tuple(rows), seed)
+    return Part(view_of, tuple(known), tuple(moved), tuple(steps))
+
+
+def _with_claims(case: Case, view: CaseView) -> CaseView:
+    rows = zip(case, view.variants, strict=True)
+    return replace(view, variants=tuple(replace(row, claims=variant.expectations) for variant, row in rows))
 
 
 def _judged(cell: Cell, outcomes: Sequence[Outcome], found: Recorded) -> list[Judged]:
@@ -221,7 +296,7 @@ def _pasts(
     judged: Mapping[str, Sequence[Judged]], today: Mapping[str, Today], history: Sequence[RunRecord]
 ) -> dict[str, list[CellHistory | None]]:
     """Return the past of each outcome of a cell: that of its GPU."""
-    subjects = {key: subject_of(now.model_sha256, now.recipe_sha256) for key, now in today.items()}
+    subjects = {key: subject_of(today[key].model_sha256, today[key].recipe_sha256) for key in judged}
     found: dict[str, list[CellHistory | None]] = {key: [] for key in judged}
     for number in range(max(map(len, judged.values()), default=0)):
         shown = {
@@ -234,31 +309,34 @@ def _pasts(
     return found
 
 
-def _latest_stamps(judged: Mapping[str, Sequence[Judged]]) -> dict[str, Stamps]:
+def _latest_stamps(cells: Sequence[Known], speak: Mapping[str, Sequence[Outcome]]) -> dict[str, Stamps]:
     """Return the stamps of each target's latest measured cell."""
-    unmeasured = (Class.NOT_RUN, Class.NOT_APPLICABLE, Class.INFRA_ERROR)
     found: dict[str, Stamps] = {}
-    for first, *_ in judged.values():
-        stamps, target = first.outcome.stamps, first.cell.target.name
-        if stamps.when and first.classification.cls not in unmeasured:
-            found[target] = max(found.get(target, stamps), stamps, key=lambda each: each.when)
+    for cell in cells:
+        if cell.when and cell.measured:
+            shown = (outcome.stamps for outcome in speak[cell.id])
+            stamps = next(each for each in shown if (each.run, each.when) == (cell.stamps, cell.when))
+            found[cell.target] = max(found.get(cell.target, stamps), stamps, key=lambda each: each.when)
     return found
 
 
-def _runs(history: Sequence[RunRecord], judged: Mapping[str, Sequence[Judged]]) -> tuple[RunView, ...]:
+def _runs(
+    history: Sequence[RunRecord], speak: Mapping[str, Sequence[Outcome]], today: Mapping[str, Today]
+) -> tuple[RunView, ...]:
     """Return the runs of the history, then others that cells are of, each oldest first, with the stamps of targets."""
     whens = {record.run: record.when for record in history}
     on: dict[str, dict[str, RanOn]] = {}
     counted: Counter[tuple[str, str]] = Counter()
-    for every in judged.values():
-        for each in every:
-            stamps, target = each.outcome.stamps, each.cell.target.name
-            if each.outcome.state != "done" or not stamps.run:
-                continue
-            counted[stamps.run, target] += 1
-            whens.setdefault(stamps.run, stamps.when)
+    current = ((now, each) for key, now in today.items() for each in speak.get(key, ()))
+    for now, outcome in current:
+        stamps, target = outcome.stamps, now.target.name
+        if outcome.state != "done" or not stamps.run or now.stale_because(outcome):
+            continue
+        counted[stamps.run, target] += 1
+        whens.setdefault(stamps.run, stamps.when)
+        if target not in on.setdefault(stamps.run, {}):
             shared = replace(stamps, model_sha256="", recipe_sha256="", when="", run="")
-            on.setdefault(stamps.run, {}).setdefault(target, RanOn(target, 0, shared))
+            on[stamps.run][target] = RanOn(target, 0, shared)
     runs = []
     for run, when in whens.items():
         ran = (replace(each, cells=counted[run, each.target]) for each in on.get(run, {}).values())

@@ -26,7 +26,10 @@ _LISTED = ("regressed", "new", "fixed", "new_ok", "infra")
 
 def summary(results: Results) -> str:
     """Return the summary: the same text for the same results, at most `LIMIT_BYTES` of UTF-8."""
-    cells = {key: [_cell(cell) for cell in results.cells if bucket(cell) == key] for key in _LISTED}
+    cells: dict[str, list[str]] = {key: [] for key in _LISTED}
+    for cell in results.cells:
+        if (key := bucket(cell)) in cells:
+            cells[key].append(_cell(cell))
     listed = [_section(BUCKETS[key][0], lines) for key, lines in cells.items()]
     sections = [_head(results), *listed, _changes(results), _causes(results)]
     text = ""

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from harness.history.runs import read_history, update_history
 from harness.known.claim import says
 from harness.known.model import Known, OnGpu, TargetView
 from harness.matrix import Matrix
-from harness.record.from_json import fields_of
+from harness.record.from_json import plain
 from harness.record.store import SUITES, Store, write_whole
 from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import FURTHER, further_schema, further_text
+from harness.report.kept import Kept
 from harness.report.labels import bucket
 from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, Reported, Results
 from harness.report.page import render
@@ -40,19 +42,27 @@ LAYERS = "layers"
 SCHEMA_FILE = "results.schema.json"
 #: The files of a report that `report_texts` makes.
 FILES = ("results.json", SCHEMA_FILE, "results.csv", "summary.md", "index.html")
-_STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=fields_of)
+_STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
-def build_report(
-    matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path, commands: Commands | None = None
+def build_report(  # noqa: PLR0913
+    matrix: Matrix,
+    cases: Sequence[Case],
+    store: Store,
+    folder: Path,
+    commands: Commands | None = None,
+    *,
+    kept: Kept | None = None,
 ) -> Results:
     """Write the history of the runs in a store beside it, and the report into a folder; return its results.
 
-    `commands` are the lines that make a target's container by hand, by target.
+    `commands` are the lines that make a target's container by hand, by target; `kept` is what was concluded before.
     """
     found = recorded(matrix, cases, store, commands)
-    update_history(store.path, run_records(found))
-    results = results_of(found, read_history(store.path))
+    update_history(store.path, run_records(found, read_history(store.path)))
+    results = results_of(found, read_history(store.path), kept=kept)
+    if kept:
+        kept.drop_others()
     # The page links to the layers and the models: one that is there has them.
     write_layers(folder / LAYERS, layer_files(found))
     write_report(results, folder, model_files(found.models))
@@ -193,10 +203,11 @@ def _value(value: Any) -> str:  # noqa: ANN401  (a value of results.json)
 
 
 def _line(entry: Any) -> str:  # noqa: ANN401  (a dataclass or a dict of them)
+    entry = plain(entry)
     try:
         return _STRICT.encode(entry)
     except ValueError:
-        spoilt = json.dumps(entry, default=fields_of)
+        spoilt = json.dumps(entry)
         return _STRICT.encode(json.loads(spoilt, parse_constant=lambda _: None))
 
 
@@ -245,8 +256,12 @@ def _on_gpu(result: OnGpu) -> str:
 
 
 def _field(value: object) -> object:
-    if not isinstance(value, str):
-        return value
+    return _text_field(value) if isinstance(value, str) else value
+
+
+#: Most texts of a row are those of its neighbours.
+@lru_cache(maxsize=1024)
+def _text_field(value: str) -> str:
     text = visible(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
 

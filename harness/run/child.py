@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import types
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -35,7 +36,7 @@ _TICK = 0.25
 #: Seconds that the child's own alarm, which ends it where this process was killed, comes after the limit.
 _ALARM = 5
 #: What the fork server imports before the first child.
-_PRELOADED = ["harness.run.prepared", "harness.case"]
+_PRELOADED = ["harness.run.prepared", "harness.run.numbers.operators"]
 
 
 class ChildFailed(Exception):
@@ -54,15 +55,14 @@ def stream(
     Each item may take `seconds`, and the child `memory_mib` of address space beyond its size at the start. Raises
     ChildFailed where the function raises, dies or is stopped, also when `needed` says that nobody waits any more.
     """
+    warm()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
     reader, writer = context.Pipe(duplex=False)
     child = context.Process(
         target=_work, args=(writer, function, arguments, seconds, memory_mib), daemon=True, name="prepare"
     )
     with reader:
         with writer, _LOCK, _without_main():
-            _keep_socket_in_scratch()
             child.start()
         try:
             while (item := _next(reader, child, seconds, needed)) is not None:
@@ -75,6 +75,14 @@ def stream(
             with _LOCK:
                 child.join()
                 child.close()
+
+
+def warm() -> None:
+    """Start the process that children are forked from, if it is not there: it loads while this one goes on."""
+    with _LOCK, _without_main():
+        _keep_socket_in_scratch()
+        forkserver.set_forkserver_preload(_PRELOADED)
+        forkserver.ensure_running()
 
 
 def _keep_socket_in_scratch() -> None:

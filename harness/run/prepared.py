@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.agent.tensors import write_shape
-from harness.case import Case, Variant, check_variant, load_cases, model_sha256
+from harness.case import Case, Variant, check_variant, model_sha256
 from harness.case.model import Built, Unbuildable
+from harness.case.registry import load_declared
 from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.record.outcome import State
@@ -158,21 +159,29 @@ class Refused(Exception):
         self.reason = reason
 
 
-def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS) -> tuple[Case, ...]:
+def with_models(
+    cases: Iterable[Case],
+    folder: Path,
+    *,
+    seconds: float = SECONDS,
+    known: Mapping[_Key, bytes] | None = None,
+) -> tuple[Case, ...]:
     """Return the cases of a folder with every model built, and the names in each variant looked up in its graph.
+
+    Models that are `known` need not be built.
 
     A variant whose model cannot be built, or that names a missing node, is `Unbuildable`; one that has come through
     here stays as it is. Case modules are user code: a `build` that raises, hangs, crashes or takes all memory does so
     in a child.
     """
-    known = tuple(cases)
+    given = tuple(cases)
     todo = [
         (case.name, variant.name)
-        for case in known
+        for case in given
         for variant in case
         if not isinstance(variant.build, (Built, Unbuildable))
     ]
-    made: dict[_Key, Built | Unbuildable] = {}
+    made: dict[_Key, Built | Unbuildable] = {key: Built(known[key]) for key in todo if known and key in known}
     while rest := [key for key in todo if key not in made]:
         try:
             for key, model in stream(
@@ -190,12 +199,13 @@ def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS
                 replace(variant, build=made.get((case.name, variant.name), variant.build)) for variant in case
             ),
         )
-        for case in known
+        for case in given
     )
 
 
 def _models(folder: Path, keys: Sequence[_Key]) -> Iterator[tuple[_Key, Built | Unbuildable]]:
-    variants = {(case.name, variant.name): variant for case in load_cases(folder) for variant in case}
+    cases = load_declared(folder, {case for case, _ in keys})
+    variants = {(case.name, variant.name): variant for case in cases for variant in case}
     for key in keys:
         try:
             variant = variants[key]

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx
 from onnx.inliner import inline_local_functions
-from onnx.reference import ReferenceEvaluator
 
 from harness.record.outcome import Accuracy
-from harness.run.numbers.operators import REPLACED, Doubtful
 from harness.run.numbers.wire import Array, is_carried
 
 if TYPE_CHECKING:
@@ -39,6 +37,11 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     nodes out of order are sorted. Operators of other domains, those that the evaluator lacks, and results that the
     specification leaves open give a reason instead of outputs.
     """
+    # A tenth of a second, which only the children that evaluate need.
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+
+    from harness.run.numbers.operators import REPLACED, Doubtful  # noqa: PLC0415
+
     try:
         model = _plain(model)
     except Exception as error:  # noqa: BLE001  (ONNX's inliner raises errors of its own for odd functions)
