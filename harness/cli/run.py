@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from harness.case import Variant
 from harness.cli.here import Here, run_task
 from harness.cli.options import (
     EXIT_INFRA,
@@ -53,7 +52,7 @@ from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import SlurmExecutor
 from harness.scratch import reap_scratch
 from harness.text import one_line, visible
-from harness.words import GOOD, Class, Role, Verdict
+from harness.words import GOOD, Class, Verdict
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
@@ -154,14 +153,8 @@ def _run_cells(options: argparse.Namespace) -> int:
         if len(reused) < len(cells):
             say(f"{len(cells) - len(reused)} of {len(cells)} cells to run")
             left = tuple(cell for cell in cells if cell.id not in reused)
-            early, *rest = first_look(left) if options.executor == "local" else [left]
-            noted = {""}
             try:
-                _run(early, store, executor, judged, noted)
-                for later in rest:
-                    write_report(built_or_kept(project, options), store)
-                    say(f"a first look, renewed at the end: {options.reports / 'index.html'}")
-                    _run(later, store, executor, judged, noted)
+                _run(left, store, executor, judged)
             except BaseException:
                 recorded = f"{len(judged)} of {len(cells)} cells are recorded"
                 _report_what_there_is(project, store, options, recorded)
@@ -222,45 +215,19 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     return made
 
 
-#: How many times as many cells a selection has as its first look, at least, and how many targets; fewer wait for the
-#: whole, for which no engine is started twice.
-_MANY, _SEVERAL = 10, 4
-_LOOKED_AT = (Role.REPRODUCER, Role.WORKAROUND, Role.CONTROL)
-
-
-def first_look(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], ...]:
-    """Return the cells of a large selection in two: a first look at the problems that the project began with, the rest.
-
-    Of each problem that is the first that reproduces it, the first way round and the first control. Any other selection
-    stays whole.
-    """
-    if len(cells) <= _MANY:
-        return (cells,)
-    from harness.report.results import SEEDS  # noqa: PLC0415  (all of the report, which a few cells come before)
-
-    first: dict[tuple[str, Role], Variant] = {}
-    for cell in cells:
-        if cell.case.name in SEEDS and cell.variant.role in _LOOKED_AT:
-            first.setdefault((cell.case.name, cell.variant.role), cell.variant)
-    shown = {id(variant) for variant in first.values()}
-    early = tuple(cell for cell in cells if id(cell.variant) in shown)
-    rest = tuple(cell for cell in cells if id(cell.variant) not in shown)
-    many = len(rest) >= _MANY * len(early) and len({cell.target.name for cell in cells}) >= _SEVERAL
-    return (early, rest) if early and many else (cells,)
-
-
 def _run(
     cells: tuple[Cell, ...],
     store: Store,
     executor: Executor,
     judged: dict[str, Judged],
-    noted: set[str],
 ) -> None:
-    """Run cells and judge them as they come; `noted` are the notes so far, without their targets."""
+    """Run cells and judge them as they come."""
     gc.enable()
     console = _Console(stderr=True)
     say = printer(console)
     mine: dict[str, Judged] = {}
+    # The notes so far, without their targets.
+    noted = {""}
     left = Counter(cell.target.name for cell in cells)
     with Progress(
         TextColumn("{task.description}"),

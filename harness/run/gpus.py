@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 _PATIENCE = 10
 #: Seconds that a device is waited for. Its holder is a job with a time-out of its own, and the lock ends with that.
 _WAIT = 24 * 3600.0
-#: Builds at once on one GPU at most, and the GPU's memory that each is given room for.
-_MOST, BUILD_MIB = 64, 4096
+#: Builds at once on one GPU at most, and the GPU's memory that each is given room for. The GPU is dealt to processes
+#: in slices: with 15 of them TensorRT 8.6 and 10.6 built no faster than with 6 (docs/benchmarks.md).
+MOST_BUILDS, BUILD_MIB = 6, 4096
 #: The memory of a GPU that nothing is known of yet: its preflight is not to wait for the first of all places.
-_UNKNOWN = _MOST * BUILD_MIB
+_UNKNOWN = MOST_BUILDS * BUILD_MIB
 #: The lock that those hold who wait for a device alone, or have it.
 _WAITING = "-waiting"
 _LISTED = "gpu_uuid,pid,process_name"
@@ -90,7 +91,10 @@ class Device:
     @contextmanager
     def among_builds(self) -> Iterator[Callable[[], int]]:
         """Hold a place for a build beside others; gives a function that counts these now."""
-        places, name = max(1, min(_MOST, (self.memory_mib or _UNKNOWN) // BUILD_MIB)), f"{self._lock}-build"
+        places, name = (
+            max(1, min(MOST_BUILDS, (self.memory_mib or _UNKNOWN) // BUILD_MIB)),
+            f"{self._lock}-build",
+        )
         with (
             self._locked(name, places=places),
             self._locked(self._lock, shared=True, unless=f"{self._lock}{_WAITING}"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from harness.errors import InfraError
 from harness.run import docker
-from harness.run.gpus import BUILD_MIB
+from harness.run.gpus import BUILD_MIB, MOST_BUILDS
 from harness.run.provision.host import look_at_host
 from harness.run.rounds import Round
 from harness.run.target import Aborted, TargetRunner
@@ -206,4 +206,4 @@ def _memory_mib() -> int:
 def _most_on_gpus() -> float:
     """Return how many engines find room on this machine's GPUs at once."""
     gpus = look_at_host().gpus
-    return sum(gpu.memory_mib for gpu in gpus) // BUILD_MIB if gpus else float("inf")
+    return sum(min(MOST_BUILDS, gpu.memory_mib // BUILD_MIB) for gpu in gpus) if gpus else float("inf")

@@ -13,16 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.case import load_cases
 from harness.cli import here, main
-from harness.cli.run import first_look
 from harness.errors import HandledError
-from harness.matrix import Target, load_matrix
-from harness.plan import Cell, all_cells
+from harness.matrix import Target
+from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from harness.report.results import SEEDS
-from harness.words import Role
 from tests import needs
 from tests.cli import project
 from tests.models import data
@@ -151,31 +147,6 @@ def test_what_came_of_the_cells_is_told_before_the_report_is_made(
     monkeypatch.setattr("harness.cli.run._answer", gone)
     assert play("-k", "relu", "--fresh", relu=WELL) == 2
     assert len(told) == 2
-
-
-@pytest.mark.unit
-def test_a_large_selection_begins_with_the_first_problems() -> None:
-    """In matrix.yaml's own order of targets; a selection of one case stays whole."""
-    cells = all_cells(load_matrix(project.TOP / "matrix.yaml"), load_cases(project.TOP / "cases"))
-    early, rest = first_look(cells)
-    assert sorted((*early, *rest), key=lambda cell: cell.id) == sorted(cells, key=lambda cell: cell.id)
-    assert {cell.case.name for cell in early} == set(SEEDS)
-    shown = {(cell.case.name, cell.variant.role) for cell in early}
-    assert len({(cell.case.name, cell.variant.name) for cell in early}) == len(shown)
-    assert {(name, Role.REPRODUCER) for name in SEEDS} <= shown
-    mish = tuple(cell for cell in cells if cell.case.name == "mish")
-    assert first_look(mish) == (mish,)
-
-
-def test_the_report_is_there_after_a_first_look(
-    play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.cli.run.first_look", lambda cells: (cells[:1], cells[1:]))
-    assert play("-k", "relu or foreign", relu=WELL, foreign=LOST) == 3
-    err = capsys.readouterr().err
-    place = err.index("a first look, renewed at the end: reports/index.html")
-    assert err.index("ort131: 1 ok") < place
-    assert len(list(Store(Path("reports")).outcomes())) == 2
 
 
 def test_a_regression_comes_before_infrastructure(toy: Path, play: Play) -> None:
