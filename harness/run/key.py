@@ -59,12 +59,13 @@ def placed_in(target: Target, place: str) -> str:
 
 def place_of(environment: Environment) -> str:
     """Return an environment in words that tell any two apart; "" where nobody here knows all that an engine finds."""
-    # What somebody else has installed may be built anew under one version.
-    if environment.device == UNKNOWN or (environment.via == "venv" and not environment.folder):
+    if environment.device == UNKNOWN or (
+        environment.via == "venv" and not (environment.folder or environment.files)
+    ):
         return ""
     words: list[object] = [
         *(environment.via, environment.image, environment.image_digest, sorted(environment.packages)),
-        *(environment.device, environment.machine, environment.groups),
+        *(environment.device, environment.machine, environment.groups, environment.files),
     ]
     if environment.via == "venv":
         python = Path(environment.python).resolve()

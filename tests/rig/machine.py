@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from harness.run.provision.cache import CACHE_VARIABLE
-from harness.run.provision.packages import PYTHON_VARIABLE
+from harness.run.provision.interpreter import PYTHON_VARIABLE
 from tests import needs
 from tests.contract import bindings
 from tests.contract.bindings import Bindings

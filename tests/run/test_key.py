@@ -68,6 +68,7 @@ PLACE: dict[str, Any] = {
     "image_digest": "sha256:2",
     "packages": ("engine==2",),
     "groups": ("44",),
+    "files": "a hash",
     "machine": "orin",
     "device": "8.9 NVIDIA L4, driver 580",
 }
@@ -133,9 +134,10 @@ def test_cell_and_model_change_the_key_and_what_is_claimed_does_not() -> None:
 
 
 def test_what_may_be_another_thing_under_one_name_has_no_key() -> None:
-    """Anything that somebody else installed may be built anew under one version."""
+    """Anything that somebody else installed may be built anew under one version: its files tell."""
     theirs = replace(ENVIRONMENT, via="venv")
     assert key_of(environment=theirs) == ""
+    assert key_of(environment=replace(theirs, files="a hash")) != ""
     assert key_of(environment=replace(theirs, folder="/made/here")) != ""
     assert key_of(environment=replace(ENVIRONMENT, device=UNKNOWN)) == ""
 

@@ -41,9 +41,10 @@ class Environment:
     environment. `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
     along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere, or under
     WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in, where there
-    is one. `groups` own a Jetson's render node. `machine` tells another machine's devices from this one's, for which it
-    is "". `device` names the devices that tell outcomes apart: compute capability, product and driver branch of each
-    kind of GPU, "" where there is none, UNKNOWN where that is not known.
+    is one; `files` is a hash of the files of an interpreter of the user's. `groups` own a Jetson's render node.
+    `machine` tells another machine's devices from this one's, for which it is "". `device` names the devices that tell
+    outcomes apart: compute capability, product and driver branch of each kind of GPU, "" where there is none, UNKNOWN
+    where that is not known.
     """
 
     via: Literal["docker", "venv"]
@@ -55,6 +56,7 @@ class Environment:
     gpus: tuple[str, ...] = ()
     note: str = ""
     folder: str = ""
+    files: str = ""
     groups: tuple[str, ...] = ()
     machine: str = ""
     device: str = ""

@@ -19,21 +19,18 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from harness.errors import HandledError, InfraError
+from harness.errors import InfraError
 from harness.matrix import Target
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir, make_once
 from harness.run.provision.model import NotMade, Unavailable, Unreachable
 from harness.run.provision.requirements import architecture
-from harness.run.transport import agent_environment
 
 #: Bumped when the layout of a cached environment changes.
 _LAYOUT = 1
@@ -50,17 +47,6 @@ _SOURCE = re.compile(r"(tensorrt(?:-cu\d+)?)==(.+)")
 _MODULE = "tensorrt"
 #: The whole of that module in NVIDIA's packages; newer ones have `tensorrt.plugin` besides, which no cell uses.
 _LINES = ("from tensorrt_bindings import *", "from tensorrt_bindings import __version__")
-#: The Python to use as every target's virtual environment.
-PYTHON_VARIABLE = "TRT_COMPAT_VENV_PYTHON"
-#: Prints each distribution's version by name; of two of one name the first is what is imported.
-_ASK = """
-import importlib.metadata as metadata, json
-found = {}
-for each in metadata.distributions():
-    if each.metadata["Name"]:
-        found.setdefault(each.metadata["Name"], each.version)
-print(json.dumps(found))
-"""
 
 PYTHON = "bin/python"
 #: Where the Dockerfile puts the packages, and the line of a .pth file that makes Python find them there.
@@ -285,50 +271,3 @@ def _pins(root: Path) -> tuple[str, ...]:
     if not isinstance(pins, list) or not all(isinstance(pin, str) for pin in pins):
         raise TypeError(f"{root / _PINS}: no list of pins")
     return tuple(pins)
-
-
-def chosen() -> str | None:
-    """Return the interpreter that TRT_COMPAT_VENV_PYTHON names, or None.
-
-    It is for a host that has an engine installed and reaches no package index: `--via venv` starts the agent there and
-    installs nothing. The engine's version must be the declared one, here by its package and again by its own report.
-    """
-    return os.environ.get(PYTHON_VARIABLE) or None
-
-
-def pins_in(python: str, target: Target) -> tuple[str, ...]:
-    """Return the target's packages as the interpreter holds them, as name==version.
-
-    Raises Unavailable where it lacks one of the target's packages or holds the engine in another version, and
-    HandledError where it is no Python.
-    """
-    installed = _ask(python)
-    pins = []
-    for requirement in map(Requirement, target.packages):
-        name = canonicalize_name(requirement.name)
-        version = installed.get(name, "")
-        if not version:
-            raise Unavailable(f"needs {name}, which {python} ({PYTHON_VARIABLE}) does not hold")
-        if name.startswith(target.module.replace("_", "-")) and not target.runs_version(version):
-            raise Unavailable(f"needs {requirement}; {python} ({PYTHON_VARIABLE}) holds {name} {version}")
-        pins.append(f"{name}=={version}")
-    return tuple(sorted(pins))
-
-
-def _ask(python: str) -> dict[str, str]:
-    """Return the version of each distribution that an interpreter holds, by canonical name."""
-    with tempfile.TemporaryDirectory() as scratch:
-        try:
-            done = subprocess.run(
-                [python, "-c", _ASK],
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=True,
-                cwd=scratch,
-                env=agent_environment(os.environ, scratch, ()),
-            )
-            found: dict[str, str] = json.loads(done.stdout)
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            raise HandledError(f"{PYTHON_VARIABLE}={python}: is no Python that answers: {error}") from error
-    return {canonicalize_name(name): version for name, version in found.items()}

@@ -10,7 +10,7 @@ from typing import Any
 from harness.matrix import Target
 from harness.run import docker
 from harness.run.docker import ALL_GPUS, Daemon, DockerTransport, Options, command_line
-from harness.run.provision import packages
+from harness.run.provision import interpreter, packages
 from harness.run.provision.host import Gpu, Host, look_at_host, look_there
 from harness.run.provision.images import Pulling, prepare_image
 from harness.run.provision.model import (
@@ -143,10 +143,11 @@ def _venv_possible(target: Target, host: Host) -> bool:
 
 
 def _venv(target: Target, why: str, *, allow_build: bool) -> Environment:
-    own, folder = packages.chosen(), ""
+    own, folder, files = interpreter.chosen(), "", ""
     if own is not None:
-        python, pins = own, packages.pins_in(own, target)
-        note = f"{target.name} runs in {own}, as {packages.PYTHON_VARIABLE} says, with its own packages."
+        found = interpreter.installed_in(own, target)
+        python, pins, files = own, found.pins, found.files
+        note = f"{target.name} runs in {own}, as {interpreter.PYTHON_VARIABLE} says, with its own packages."
     else:
         folder = str(packages.venv_folder(target))
         made, pins = packages.venv(target, allow_build=allow_build)
@@ -159,6 +160,7 @@ def _venv(target: Target, why: str, *, allow_build: bool) -> Environment:
         packages=pins,
         note=note,
         folder=folder,
+        files=files,
     )
 
 
