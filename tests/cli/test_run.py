@@ -19,6 +19,7 @@ from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.store import Store
+from harness.run.rounds import Recorded, Steps
 from tests import needs
 from tests.cli import project
 from tests.models import data
@@ -37,6 +38,7 @@ class Scripted:
     """Stands for the runner of a target and gives each cell the outcome that a script holds for it."""
 
     note = "as the script says"
+    runs = True
 
     def __init__(self, target: Target, script: Script) -> None:
         self.target = target
@@ -45,6 +47,11 @@ class Scripted:
     def run(self, cell: Cell, **_: bool) -> tuple[Outcome, str]:
         outcome = project.outcome(cell, ran=True, when=f"2026-01-01T00:00:0{len(self._script)}")
         return dataclasses.replace(outcome, **self._script[cell.variant.name]), f"the log of {cell.id}"
+
+    def steps(self, cell: Cell) -> Steps:
+        """End with the first step."""
+        return Recorded(*self.run(cell))
+        yield None
 
     def abort(self) -> None:
         """Nothing is under way."""

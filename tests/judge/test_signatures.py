@@ -10,7 +10,7 @@ import pytest
 from harness.errors import HandledError
 from harness.judge import classify
 from harness.judge.diagnosis import diagnose
-from harness.judge.signatures import FORM, Unportable, javascript, load_signatures
+from harness.judge.signatures import FORM, SIGNATURES, Unportable, javascript, load_signatures
 from harness.known.cell import in_general
 from harness.record.outcome import Node
 from tests.judge.said import BUILD_FAILED, outcome
@@ -259,3 +259,13 @@ def test_classes_of_characters_are_those_of_ascii() -> None:
     """In JavaScript they are so in any case."""
     for signature in load_signatures():
         assert all(pattern.regex.flags & re.ASCII for pattern in signature.patterns)
+
+
+def test_what_is_shipped_holds_to_the_form_that_every_other_file_is_held_to(tmp_path: Path) -> None:
+    """At run time it is taken as it is."""
+    copy = tmp_path / SIGNATURES.name
+    copy.write_bytes(SIGNATURES.read_bytes())
+    assert load_signatures(copy) == load_signatures()
+    copy.write_text(copy.read_text(encoding="utf-8").replace("- id:", "- ident:", 1), encoding="utf-8")
+    with pytest.raises(HandledError, match="ident"):
+        load_signatures(copy)
