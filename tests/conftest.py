@@ -37,13 +37,15 @@ IMPLIED = {"docker": "docker", "python3.8": "contract"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """End a test that hangs: nothing else is to be ended by a clock.
+    """Make a warning an error, and end a test that hangs: nothing else is to be ended by a clock.
 
     No cell either: pytest loads this file for the matrix too where an option's value is a word by itself.
     """
     for item in items:
         if _TESTS not in item.path.parents:
             continue
+        # Not in pyproject.toml: who runs the matrix beside plugins of other people's lives with their warnings.
+        item.add_marker(pytest.mark.filterwarnings("error"), append=False)
         marks = {mark.name for mark in item.iter_markers()}
         if "timeout" not in marks:
             quick = "unit" in marks and "long" not in marks

@@ -117,9 +117,12 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return MatrixFile.from_parent(parent, path=file_path) if file_path.name == FILE else None
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order cells by target, one warm environment after the other; everything else keeps its place before them."""
+    """Order cells by target, one warm environment after the other; everything else keeps its place before them.
+
+    A plugin that shuffles tests does so before.
+    """
     cells = [item for item in items if isinstance(item, CellItem)]
     targets = {target: place for place, target in enumerate(dict.fromkeys(i.cell.target.name for i in cells))}
     cells.sort(key=lambda item: targets[item.cell.target.name])

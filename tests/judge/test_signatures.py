@@ -266,6 +266,7 @@ def test_what_is_shipped_holds_to_the_form_that_every_other_file_is_held_to(tmp_
     copy = tmp_path / SIGNATURES.name
     copy.write_bytes(SIGNATURES.read_bytes())
     assert load_signatures(copy) == load_signatures()
-    copy.write_text(copy.read_text(encoding="utf-8").replace("- id:", "- ident:", 1), encoding="utf-8")
-    with pytest.raises(HandledError, match="ident"):
-        load_signatures(copy)
+    spoilt = tmp_path / "spoilt.yaml"
+    spoilt.write_text(copy.read_text(encoding="utf-8").replace("\n- id:", "\n- ident:", 1), encoding="utf-8")
+    with pytest.raises(HandledError, match="id: is missing"):
+        load_signatures(spoilt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -523,3 +524,42 @@ def test_the_projects_own_tests_are_apart_from_its_matrix() -> None:
         for line in collected("tests/plan/test_plan.py", "tests/record/test_store.py")
     )
     assert all(line.startswith("matrix.yaml::") for line in collected("-m", "rtx17"))
+
+
+NOISY = """
+import random, warnings
+import pytest
+
+
+def pytest_configure(config):
+    warnings.warn("a setting of this plugin is unset", pytest.PytestWarning)
+
+
+def pytest_sessionfinish(session):
+    warnings.warn("nothing was benchmarked", pytest.PytestWarning)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    random.Random(7).shuffle(items)
+"""
+
+
+@pytest.mark.parametrize("words", [("-n", "2"), ("--collect-only", "-q")], ids=["xdist", "alone"])
+def test_the_matrix_lives_beside_other_peoples_plugins(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """They warn when nobody asked them anything, and some shuffle tests: a target's cells stay together."""
+    (tmp_path / "noisy.py").write_text(NOISY)
+    chosen = ("-k", "mish and (ort117 or ort131) and not cuda") if "-q" in words else ("-k", "no_such_cell")
+    command = [sys.executable, "-m", "pytest", "-p", "noisy", f"--reports={tmp_path}/out", *words, *chosen]
+    found = environment() | {"PYTHONPATH": f"{ROOT}:{tmp_path}"}
+    done = subprocess.run(command, cwd=ROOT, env=found, capture_output=True, text=True, check=False)
+    assert done.returncode == (0 if "-q" in words else pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout
+    targets = [
+        line.rpartition("-")[2] for line in done.stdout.splitlines() if line.startswith("matrix.yaml::")
+    ]
+    assert [name for name, _ in itertools.groupby(targets)] in (
+        ["ort117", "ort131"],
+        ["ort131", "ort117"],
+        [],
+    )
+    assert bool(targets) is ("-q" in words)
