@@ -116,14 +116,24 @@ class Store:
     def absorb(self, other: Source) -> int:
         """Append the records that another holds and this one lacks, with their logs; return how many.
 
-        Doing it again adds nothing. Raises HandledError where a record of the other names a log that it lacks.
+        Doing it again adds nothing. A record whose log the other lacks is taken in without it, and a sentence is told.
         """
         known = {_line(outcome) for outcome in self.outcomes()}
-        before = len(known)
+        before, lost = len(known), []
         for outcome in other.outcomes():
-            if (line := _line(outcome)) not in known:
+            if _line(outcome) in known:
+                continue
+            try:
+                log, missing = other.log(outcome.log_sha256) if outcome.log_sha256 else None, ""
+            except HandledError as error:
+                log, missing = None, str(error)
+            kept = dataclasses.replace(outcome, log_sha256=None) if missing else outcome
+            if (line := _line(kept)) not in known:
                 known.add(line)
-                self.append(outcome, other.log(outcome.log_sha256) if outcome.log_sha256 else None)
+                lost += [missing] if missing else []
+                self.append(kept, log)
+        if lost:
+            self._tell(f"{len(lost)} records are taken in without their logs: {lost[0]}")
         return len(known) - before
 
     @property

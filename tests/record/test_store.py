@@ -278,13 +278,32 @@ def test_absorbing_another_store_twice_adds_once(tmp_path: Path) -> None:
         two.append(outcome("new"), "log new")
         two.append(outcome("bare"))
         two.append(outcome("bare"))
-        with pytest.raises(HandledError, match=str(shared.log_sha256)):
-            Store(tmp_path / "c").absorb(two)
         assert one.absorb(two) == 2
         assert one.absorb(two) == 0
     found = {each.cell: each for each in Store(tmp_path / "a").outcomes()}
     assert sorted(found) == ["bare", "new", "shared"]
     assert Store(tmp_path / "a").log(str(found["new"].log_sha256)) == "log new"
+
+
+def test_a_record_whose_log_is_missing_is_taken_in_without_it(tmp_path: Path) -> None:
+    """Once, and the rest of the folder with it."""
+    said: list[str] = []
+    with Store(tmp_path / "a", tell=said.append) as one, Store(tmp_path / "b", run="other") as two:
+        lost = two.append(outcome("lost"), "log lost")
+        two.append(outcome("whole"), "log whole")
+        (log,) = (
+            path for path in (tmp_path / "b" / "logs").rglob("*.gz") if str(lost.log_sha256) in path.name
+        )
+        log.unlink()
+        assert one.absorb(two) == 2
+        assert one.absorb(two) == 0
+    (sentence,) = said
+    assert sentence.startswith("1 records are taken in without their logs: ")
+    assert str(log) in sentence
+    assert {each.cell: bool(each.log_sha256) for each in Store(tmp_path / "a").outcomes()} == {
+        "lost": False,
+        "whole": True,
+    }
 
 
 #: Appends records until it is killed or has appended as many as it is to, and tells the number of each.
