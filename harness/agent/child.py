@@ -89,6 +89,9 @@ def _do(engine: Any, job: Message, frame: Frame, events: int) -> int:
     before = _environment()
     try:
         engine.run(job, frame.body, emit)
+        if job["keep"]:
+            gc.collect()
+        left = cuda.left_behind()
     except MemoryError:
         # What pybind11 makes of an engine's std::bad_alloc too.
         traceback.print_exc()
@@ -101,9 +104,7 @@ def _do(engine: Any, job: Message, frame: Frame, events: int) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         ctypes.CDLL(None).fflush(None)
-    if job["keep"]:
-        gc.collect()
-    emit("done", cuda_error=cuda.left_behind(), changed=_changed(before))
+    emit("done", cuda_error=left, changed=_changed(before))
     return 0
 
 

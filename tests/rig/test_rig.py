@@ -11,7 +11,6 @@ import platform
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -139,7 +138,7 @@ def blamed(rig: Rig, said: tuple[str, ...]) -> None:
         assert word not in done.stdout + done.stderr
 
 
-def test_no_two_hold_one_gpu_at_once_and_two_gpus_are_used_side_by_side(bench: MakeRig) -> None:
+def test_a_timed_run_has_its_gpu_alone_and_two_gpus_are_used_side_by_side(bench: MakeRig) -> None:
     """Preflights, builds and timed runs of four targets by four workers, as the driver saw them."""
     rig = bench(gpus=2, targets=("a", "b", "c", "d"))
     done = rig.run("-j", "4")
@@ -147,10 +146,15 @@ def test_no_two_hold_one_gpu_at_once_and_two_gpus_are_used_side_by_side(bench: M
     held = rig.held()
     assert {uuid for uuid, *_ in held} == set(GPUS)
     for gpu in GPUS:
-        mine = [(begin, end) for uuid, _, begin, end in held if uuid == gpu]
-        # A preflight, and two builds and two runs of each of two targets.
+        mine = [span for span in held if span[0] == gpu]
+        # A preflight, and two builds and then two runs of each of two targets, each in one process.
         assert len(mine) == 10
-        assert all(end <= begin for (_, end), (begin, _) in pairwise(mine))
+        of_process = [[span for span in mine if span[1] == pid] for pid in {pid for _, pid, *_ in mine}]
+        assert list(map(len, of_process)) == [5, 5]
+        for run in (run for spans in of_process for run in spans[-2:]):
+            assert all(
+                end <= run[2] or run[3] <= begin for _, _, begin, end in mine if (begin, end) != run[2:]
+            )
     first, second = ([span for span in held if span[0] == gpu] for gpu in GPUS)
     assert any(a[2] < b[3] and b[2] < a[3] for a in first for b in second), "one waited for the other"
 
