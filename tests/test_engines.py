@@ -39,7 +39,8 @@ from harness.cli import main
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from tests.run.prepared import prepare_variant
-from harness.run.observation import observe
+from harness.run.gpus import Device
+from harness.run.observation import Turn, observe
 from harness.run.session import Session
 from harness.run.transport import ProcessTransport
 from harness.agent.bootstrap import ARGUMENTS
@@ -51,7 +52,12 @@ assert (target.label, target.group, target.needs.gpu) == ("Dream Engine 9.8", "D
 session = Session(
     ProcessTransport([sys.executable, *ARGUMENTS]), engine=target.module, adapter=target.traits.adapter
 )
-seen = observe(cell, prepare_variant(cell.variant), session, None, needed=lambda: True)
+cpu = Device("cpu", lambda: True)
+steps = observe(cell, prepare_variant(cell.variant), session.run, None, Turn(), cpu=cpu)
+try:
+    next(steps)
+except StopIteration as end:
+    seen = end.value
 session.close()
 assert (seen.phases, seen.plan) == ({"build": 0.5}, b"plan"), seen.log
 raise SystemExit(main(["list", "--target", "dream9"]))

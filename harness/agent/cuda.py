@@ -329,7 +329,7 @@ def left_behind() -> str:
     A kernel that fails breaks its context for good: that is asked too, where this process has ever used CUDA.
     """
     try:
-        library = ctypes.CDLL("libcuda.so.1", mode=ctypes.DEFAULT_MODE | os.RTLD_NOLOAD)
+        library = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD)
     except OSError:
         pass
     else:
