@@ -52,3 +52,28 @@ def test_the_rest_is_given_as_it_came(dtype: str, data: bytes, shape: bytes) -> 
 def test_a_type_that_nobody_knows_is_said() -> None:
     with pytest.raises(Failed, match=r"no means to carry DataType\.FP3"):
         api.datatype_name(SimpleNamespace(name="FP3"))
+
+
+def test_an_output_sized_by_the_data_is_given_the_memory_that_it_asks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """NonMaxSuppression on TensorRT 10.6: with a buffer made before the run, its kernel wrote past the end."""
+    bare = SimpleNamespace(IOutputAllocator=type("IOutputAllocator", (), {}))
+    monkeypatch.setattr(api, "trt", bare)
+    allocators: dict[str, Any] = {}
+    context: Any = SimpleNamespace(
+        get_tensor_shape=lambda _name: (-1, 3), set_output_allocator=allocators.__setitem__
+    )
+    held: dict[int, int] = {}
+
+    def allocate(length: int) -> int:
+        held[len(held) * 4096] = length
+        return (len(held) - 1) * 4096
+
+    device: Any = SimpleNamespace(allocate=allocate, clear=lambda *_: None)
+    output = execute._output("picked", "int64", context, device)
+    for rows in (2, 5, 1):
+        address = allocators["picked"].reallocate_output("picked", 0, rows * 24, 256)
+        allocators["picked"].notify_shape("picked", (rows, 3))
+        assert (output.address(), list(output.shape())) == (address, [rows, 3])
+        assert held[address] >= rows * 24

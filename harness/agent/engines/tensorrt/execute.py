@@ -1,6 +1,6 @@
 """A serialised plan -> layers, numbers and latency, on a GPU."""
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 from harness.agent import gpu
 from harness.agent.cuda import CudaError, Device, Stopwatch
@@ -8,6 +8,15 @@ from harness.agent.engines import Emit, Failed, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
 from harness.agent.tensors import narrowed, read_shape, size
+
+
+class _Output(NamedTuple):
+    """An output's element type, where it lies, and how its shape is told once the engine has run."""
+
+    name: str
+    dtype: str
+    address: Callable[[], int]
+    shape: Callable[[], Sequence[int]]
 
 
 def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
@@ -29,7 +38,7 @@ def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
             with phase(emit, "run"):
                 outputs = _bind(engine, context, device, parts)
                 _execute(context, device)
-                _emit_outputs(outputs, context, device, emit)
+                _emit_outputs(outputs, device, emit)
             _inspect(engine, context, emit)
             if job["timing"] is not None:
                 with phase(emit, "time"):
@@ -41,7 +50,7 @@ def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
         raise Failed(str(error)) from error
 
 
-def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) -> List[Tuple[str, str, int]]:
+def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) -> List[_Output]:
     trt = api.trt
     outputs = []
     names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
@@ -57,13 +66,46 @@ def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) ->
     for name in names:
         if engine.get_tensor_mode(name) == trt.TensorIOMode.OUTPUT:
             dtype = api.datatype_name(engine.get_tensor_dtype(name))
-            length = size(dtype, context.get_tensor_shape(name))
-            address = device.allocate(length)
-            # A kernel that writes nothing must not look right by what the memory held before.
-            device.clear(address, length, 0xFF)
-            context.set_tensor_address(name, address)
-            outputs.append((name, dtype, address))
+            outputs.append(_output(name, dtype, context, device))
     return outputs
+
+
+def _output(name: str, dtype: str, context: Any, device: Device) -> _Output:
+    shape = [int(extent) for extent in context.get_tensor_shape(name)]
+    if min(shape, default=0) < 0:
+        return _output_by_data(name, dtype, context, device)
+    address = _cleared(device, size(dtype, shape))
+    context.set_tensor_address(name, address)
+    return _Output(name, dtype, lambda: address, lambda: shape)
+
+
+def _output_by_data(name: str, dtype: str, context: Any, device: Device) -> _Output:
+    """Give an output whose shape the data decide (NonZero) an allocator, which the engine asks as it runs."""
+
+    class Allocator(api.trt.IOutputAllocator):  # type: ignore[misc]
+        def __init__(self) -> None:
+            api.trt.IOutputAllocator.__init__(self)
+            self.address, self.room = _cleared(device, 1), 1
+            self.shape: List[int] = []
+
+        def reallocate_output(self, _name: str, _memory: int, wanted: int, _alignment: int) -> int:
+            if wanted > self.room:
+                self.address, self.room = _cleared(device, wanted), wanted
+            return self.address
+
+        def notify_shape(self, _name: str, shape: Sequence[int]) -> None:
+            self.shape = [int(extent) for extent in shape]
+
+    allocator = Allocator()
+    context.set_output_allocator(name, allocator)
+    return _Output(name, dtype, lambda: allocator.address, lambda: allocator.shape)
+
+
+def _cleared(device: Device, length: int) -> int:
+    """Return new memory; a kernel that writes nothing must not look right by what the memory held before."""
+    address = device.allocate(length)
+    device.clear(address, length, 0xFF)
+    return address
 
 
 def _as_taken(name: str, engine: Any, parts: Dict[str, bytes]) -> bytes:
@@ -81,10 +123,11 @@ def _execute(context: Any, device: Device) -> None:
     device.synchronize()
 
 
-def _emit_outputs(outputs: List[Tuple[str, str, int]], context: Any, device: Device, emit: Emit) -> None:
-    for name, dtype, address in outputs:
-        shape = [int(extent) for extent in context.get_tensor_shape(name)]
-        emit("output", device.download(address, size(dtype, shape)), name=name, dtype=dtype, shape=shape)
+def _emit_outputs(outputs: List[_Output], device: Device, emit: Emit) -> None:
+    for output in outputs:
+        shape = list(output.shape())
+        data = device.download(output.address(), size(output.dtype, shape))
+        emit("output", data, name=output.name, dtype=output.dtype, shape=shape)
 
 
 def _inspect(engine: Any, context: Any, emit: Emit) -> None:
