@@ -123,9 +123,7 @@ ANSWERS: dict[str, Answer] = {
         trt.TensorIOMode.INPUT if name.startswith("x") else trt.TensorIOMode.OUTPUT
     ),
     "ICudaEngine.get_tensor_dtype": lambda trt, *_: trt.DataType.FLOAT,
-    "IExecutionContext.get_tensor_shape": lambda trt, _shape, name: trt.Dims(
-        (-1 if name == "y2" else 1, 2)
-    ),
+    "IExecutionContext.get_tensor_shape": lambda trt, _shape, name: trt.Dims((-1 if name == "y2" else 1, 2)),
     "IExecutionContext.execute_async_v3": _execute,
     "EngineInspector.get_engine_information": lambda *_: "{}",
     "IPluginRegistry.register_creator": _register,
