@@ -44,7 +44,7 @@ def process(outcome: Outcome) -> int:
 
 
 def toy(do: str = "") -> Any:
-    return target(memory_mib=MEMORY, timeout_s=1 if do == "hang" else 60)
+    return target(memory_mib=MEMORY, timeout_s=3 if do == "hang" else 60)
 
 
 def test_cells_share_a_child_and_their_records_say_so(bench: Bench) -> None:
