@@ -27,13 +27,14 @@ from harness.case import load_cases
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
 from harness.judge.findings import explain
+from harness.known.listed import Static
 from harness.matrix import Target, load_matrix
 from harness.models.check import Change, Trouble, changes, coverage, median_ms, ran, troubles, worse
 from harness.models.further import Asking, Further, Questions, as_json, latest
 from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
 from harness.models.own.model import OwnModel, Wanted, load_own, own_case, own_model
 from harness.models.own.shapes import Shapes
-from harness.models.static import Static, patterns, static_answers
+from harness.models.static import patterns, static_answers
 from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.plan import all_cells, select
 from harness.record.store import Store

@@ -116,10 +116,11 @@ def said(precision: str) -> str:
 
 
 class Basis(Word):
-    """Why something is known: it was measured, or somebody reports it."""
+    """Why something is known: it was measured, somebody reports it, or NVIDIA's operator tables list it."""
 
     MEASURED = "measured"
     REPORTED = "reported"
+    LISTED = "listed"
 
 
 class Role(Word):

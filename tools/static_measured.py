@@ -15,9 +15,9 @@ from typing import Any
 
 import onnx
 
+from harness.known.listed import State, against
+from harness.known.restrictions import uses
 from harness.matrix.operators import operator_tables
-from harness.models.restrictions import uses
-from harness.models.static import State, against
 from harness.suites.items import find_suite
 from harness.words import GOOD, UNJUDGED
 

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import json
 import uuid
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,13 +31,14 @@ from harness.cli.options import (
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError
+from harness.known.listed import State
 from harness.models.check import Trouble, ran, static_troubles, step_troubles, troubles
 from harness.models.further import Asking, Further, Questions, as_json, latest
 from harness.models.graphs import outside
 from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
 from harness.models.own.model import Wanted, load_own, of_made_up_sizes, own_case
 from harness.models.own.shapes import Shapes, parse_shapes
-from harness.models.static import State, patterns, static_answers
+from harness.models.static import patterns, static_answers
 from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.plan import all_cells
 from harness.record.store import Store
@@ -55,9 +56,9 @@ if TYPE_CHECKING:
 
     from harness.case import Case
     from harness.judge.cell import Judged
+    from harness.known.listed import Static
     from harness.matrix import Matrix
     from harness.models.own.model import OwnModel
-    from harness.models.static import Static
 
     Answers = Mapping[tuple[str, str], Static]
     Doubted = Mapping[tuple[str, str], str]
@@ -341,7 +342,7 @@ def _write_json(source: Path, goal: Path, answers: Answers) -> None:
     """Write results.json with the static answers, of an interrupted check without; raises HandledError."""
     data = json.loads(source.read_bytes())
     for cell in data["cells"] if answers else ():
-        cell["static"] = answers[cell["variant"], cell["target"]].to_json()
+        cell["static"] = asdict(answers[cell["variant"], cell["target"]].gravest)
     write_file(goal, (json.dumps(data, indent=1, sort_keys=True) + "\n").encode(), "give --json another")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from harness.known.listed import State
 from harness.models.check import (
     Trouble,
     changes,
@@ -20,16 +22,15 @@ from harness.models.check import (
     untold,
     worse,
 )
-from harness.models.static import State
-from harness.text import clip, one_line, visible
+from harness.text import one_line
 from harness.words import GOOD, PREDICATE, Class, Typing, said
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from harness.judge.cell import Judged
+    from harness.known.listed import Finding, Static
     from harness.models.own.model import OwnModel
-    from harness.models.static import Finding, Static
 
 _MOST_NODES, _MOST_KINDS = 12, 6
 _WIDEST, _WIDEST_FINDING = 240, 300
@@ -279,15 +280,10 @@ def _refused(model: str, judged: Sequence[Judged]) -> str:
 
 def _kinds(findings: Sequence[Finding]) -> Iterator[str]:
     """Yield a line for each kind of finding, with its first node and how many more there are."""
-    kinds: dict[tuple[str, str, str | None], list[str]] = {}
+    kinds: dict[Finding, list[Finding]] = {}
     for each in findings:
-        kinds.setdefault((each.operator, each.restriction, each.first), []).append(each.node)
-    for (operator, restriction, first), nodes in list(kinds.items())[:_MOST_KINDS]:
-        more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
-        where = " ".join(filter(None, (operator, repr(nodes[0]) if nodes[0] else ""))) + more
-        since = f"; first taken in the table of {first}" if first else ""
-        yield clip(
-            " ".join(visible(": ".join(filter(None, (where, restriction + since)))).split()), _WIDEST_FINDING
-        )
+        kinds.setdefault(replace(each, node=None), []).append(each)
+    for first, *more in list(kinds.values())[:_MOST_KINDS]:
+        yield one_line(first.worded(f" and {len(more)} more" if more else ""), _WIDEST_FINDING)
     if len(kinds) > _MOST_KINDS:
         yield f"and {len(kinds) - _MOST_KINDS} kinds more"

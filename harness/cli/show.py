@@ -16,6 +16,7 @@ from harness.cli.project import load_project, selected
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.cell import complaints, describe_recipe, judge_cell
+from harness.known.listed import StaticModel
 from harness.known.model import OnGpu
 from harness.layers.asked import asked, wished
 from harness.matrix import Target
@@ -128,6 +129,9 @@ def do_show(options: argparse.Namespace) -> int:
     for outcome in recorded:
         _show_result(cell, outcome, stale=now.stale_because(outcome))
     _show_claims(cell)
+    recipe = cell.variant.recipe
+    if listed := StaticModel(model, plugins=bool(recipe.plugin or recipe.libraries)).drawn_on(cell.target):
+        _say(f"{listed.state} by NVIDIA's operator tables: {listed.worded()}")
     print("\nrecipe")
     _say(describe_recipe(cell.variant.recipe))
     print(f"  model  sha256 {now.model_sha256}\n  recipe sha256 {now.recipe_sha256}")

@@ -104,8 +104,8 @@ class Pair:
 
     @property
     def measured(self) -> bool:
-        """Tell whether no known side is only reported, and both are of one GPU."""
-        return not self.apart and Basis.REPORTED not in self.bases
+        """Tell whether no known side is only reported or listed, and both are of one GPU."""
+        return not self.apart and {*self.bases} <= {None, Basis.MEASURED}
 
     @property
     def bases(self) -> tuple[Basis | None, Basis | None]:
@@ -161,7 +161,9 @@ class Pair:
     def _kind(self) -> Kind | None:
         old, new = self.old.stands, self.new.stands
         if old is None or new is None:
-            lost_sight = old is not None and self.new.cls is not Class.NOT_APPLICABLE
+            # A table that lists nothing more against a graph promises nothing, and takes no knowledge away.
+            was_known = old is not None and self.old.basis is not Basis.LISTED
+            lost_sight = was_known and self.new.cls is not Class.NOT_APPLICABLE
             return Kind.NEWLY_UNKNOWN if lost_sight else None
         if self.open:
             return None

@@ -250,7 +250,7 @@ def instead(column: OnTarget, variant: VariantView, cell: Known, proofs: Sequenc
         works = [other.id for other, known in every if known.stands in GOOD and known.basis is basis]
         if works:
             return tuple(works[:_MOST])
-    untried = [other.id for other, known in every if known.cls is Class.NOT_RUN]
+    untried = [other.id for other, known in every if known.cls is Class.NOT_RUN and not known.basis]
     return tuple(untried[:_MOST])
 
 

@@ -19,13 +19,14 @@ from harness.judge.diagnosis import Diagnosis, blank, notes
 from harness.judge.signatures import SAID, Signature, load_signatures
 from harness.judge.timing import RUN_TO_RUN, contended, interval, statistics
 from harness.known.claim import built_but, drawn, says
+from harness.known.listed import Finding, State
 from harness.known.model import Advice, Known, Layers, OnGpu, Timing, stack_of
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
 from harness.layers.precision import attention_kernel, holds_attention
 from harness.record.from_json import plain
 from harness.record.outcome import Layer, Outcome
 from harness.record.speaking import took_part
-from harness.text import clip, tail
+from harness.text import clip, one_line, tail
 from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Precision, Verdict, said
 
 #: The reason of a cell of which there is no record.
@@ -35,18 +36,27 @@ _MOST_ERRORS, _LONGEST_ERROR = 12, 600
 _SEVERE = ("INTERNAL_ERROR", "ERROR")
 #: Precisions that multiply in a float; so do those of weights that are only stored in something narrower.
 _FLOATING = FLOATS | frozenset(WEIGHTS.values())
+#: Predicates of a graph that was not run and of which a finding is drawn.
+_LISTED = {
+    State.BLOCKED: "is blocked",
+    State.REPORTED: "holds a graph that fails",
+    State.RESTRICTED: "is restricted",
+}
 _UNINTERESTING = frozenset({Precision.UNKNOWN, Precision.INT32, Precision.INT64, Precision.BOOL})
 
 
 def known_of(
-    judged: Sequence[Judged], pasts: Sequence[CellHistory | None] = (), by_hand: tuple[str, ...] = ()
+    judged: Sequence[Judged],
+    pasts: Sequence[CellHistory | None] = (),
+    by_hand: tuple[str, ...] = (),
+    static: Finding | None = None,
 ) -> Known:
     """Return the `Known` of a cell from all outcomes that speak for it, the worst first; see `worst_first`.
 
-    `by_hand` are the lines to paste that do the same.
+    `by_hand` are the lines to paste that do the same, `static` the gravest finding against the graph without a run.
     """
     past_of = zip(judged, pasts or [None] * len(judged), strict=True)
-    cells = [_known(each, past, by_hand) for each, past in past_of]
+    cells = [_known(each, past, by_hand, static) for each, past in past_of]
     if not any(took_part(each.outcome) for each in judged):
         return cells[0]
     on = tuple(_on_gpu(each, cell) for each, cell in zip(judged, cells, strict=True))
@@ -88,7 +98,9 @@ def nearest_first(claims: Iterable[Expectation]) -> list[Expectation]:
     return sorted(claims, key=order)
 
 
-def _known(judged: Judged, past: CellHistory | None, by_hand: tuple[str, ...]) -> Known:
+def _known(
+    judged: Judged, past: CellHistory | None, by_hand: tuple[str, ...], static: Finding | None
+) -> Known:
     cell, outcome = judged.cell, judged.outcome
     found = partial(
         Known,
@@ -105,19 +117,20 @@ def _known(judged: Judged, past: CellHistory | None, by_hand: tuple[str, ...]) -
         when=outcome.stamps.when,
         stamps=outcome.stamps.run,
         by_hand=by_hand,
+        static=static,
     )
     if judged.classification.cls in UNJUDGED:
-        return _claimed(found, judged)
+        return _claimed(found, judged) if judged.claims else _listed(found, judged, static)
     return _measured(found, judged)
 
 
 def _claimed(found: Callable[..., Known], judged: Judged) -> Known:
-    """Return a cell without a result: as its nearest claim has it, or as not known."""
+    """Return a cell without a result: as its nearest claim has it, or as not known where that was not run either."""
     every = judged.cell.variant.expectations
     claims = nearest_first(judged.claims)
     numbers = tuple(every.index(claim) for claim in claims)
-    claim, cls = claims[0] if claims else None, judged.classification.cls
-    if claim is None or claim.outcome in UNJUDGED or cls is Class.NOT_APPLICABLE:
+    claim, cls = claims[0], judged.classification.cls
+    if claim.outcome in UNJUDGED or cls is Class.NOT_APPLICABLE:
         text = "not run" if cls is Class.NOT_RUN else PREDICATE[cls]
         return found(cls=cls, claims=numbers, text=text)
     return found(
@@ -128,6 +141,19 @@ def _claimed(found: Callable[..., Known], judged: Judged) -> Known:
         evidence=claim.basis is not Basis.MEASURED,
         text=says(claim),
         signature=claim.signature,
+    )
+
+
+def _listed(found: Callable[..., Known], judged: Judged, static: Finding | None) -> Known:
+    """Return a cell without a result and a claim: as its graph has it by NVIDIA's tables, or as not known."""
+    cls = judged.classification.cls
+    if static is None or static.state not in _LISTED or cls is Class.NOT_APPLICABLE:
+        return found(cls=cls, text="not run" if cls is Class.NOT_RUN else PREDICATE[cls])
+    return found(
+        cls=cls,
+        stands=Class.PARSE_FAILED if static.state is State.BLOCKED else None,
+        basis=Basis.REPORTED if static.state is State.REPORTED else Basis.LISTED,
+        text=f"{_LISTED[static.state]} ({one_line(static.worded(), _LONGEST_ERROR)})",
     )
 
 

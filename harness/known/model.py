@@ -10,6 +10,7 @@ from typing import Any
 from harness.case import Expectation, Link
 from harness.engines import ENGINES
 from harness.history.changes import CellHistory
+from harness.known.listed import Finding
 from harness.record.outcome import Accuracy, Stamps
 from harness.words import UNJUDGED, Basis, Class, Engine, Precision, Role, Verdict
 
@@ -222,9 +223,10 @@ class Known:
     first. `stale` says that a result of another model, recipe or engine version exists and is not shown. `precision` is
     by node, `other` of the nodes that are wanted in no precision and not fused with one that is; `chip` is it in short.
     `demanded` is False for the baseline, which need not keep a precision. `instead` are `case.variant` ids to use
-    meanwhile on this target. `gpu` is compute capability and product, `by_gpu` the results of all GPUs that took part,
-    the worst first, where any did. `stamps` is the id of the run, `when` the cell's UTC
-    time, `by_hand` lines to paste that do the same without this project.
+    meanwhile on this target. `static` is the gravest finding against the graph without a run: with no record and no
+    claim a blocked, reported or restricted one is the basis, and a blocked one stands. `gpu` is compute capability and
+    product, `by_gpu` the results of all GPUs that took part, the worst first, where any did. `stamps` is the id of the
+    run, `when` the cell's UTC time, `by_hand` lines to paste that do the same without this project.
     """
 
     id: str
@@ -263,6 +265,7 @@ class Known:
     past: CellHistory | None = None
     gpu: tuple[str, str] | None = None
     by_gpu: tuple[OnGpu, ...] = ()
+    static: Finding | None = None
     stamps: str = ""
     when: str = ""
     by_hand: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.known.listed import State
 from harness.known.model import Known
 from harness.words import GOOD, Basis, Class, Role, Verdict
 
@@ -19,8 +20,9 @@ class Mark:
     meaning: str
 
 
-#: What a cell is drawn as: its class, save where its engine was only built and is known to fail when it is run.
-MARKS: dict[Class | Verdict, Mark] = {
+#: What a cell is drawn as: its class, save where its engine was only built and is known to fail when it is run, or
+#: where it was not run and a finding speaks against its graph.
+MARKS: dict[Class | Verdict | State, Mark] = {
     Class.OK: Mark("works", "OK", "circle", "Works", "built, ran, right numbers, wanted precision"),
     Class.BUILT: Mark(
         "builds", "✓", "ring", "Built", "built in the wanted precision; no GPU here to run it on"
@@ -60,6 +62,15 @@ MARKS: dict[Class | Verdict, Mark] = {
     Class.INFRA_ERROR: Mark(
         "unknown", "?", "tab", "Infrastructure", "the harness or machine failed, not the engine"
     ),
+    State.BLOCKED: Mark(
+        "fails", "X", "square", "Blocked", "NVIDIA's operator table has no importer for it; not run"
+    ),
+    State.REPORTED: Mark(
+        "unknown", "!", "square", "Holds a known failure", "a part of it is reported to fail; not run"
+    ),
+    State.RESTRICTED: Mark(
+        "unknown", "~", "square", "Restricted", "NVIDIA's table restricts it, and the graph does not decide"
+    ),
 }
 
 #: Where a cell is counted: every cell is in exactly one, worst news first. Key, name, meaning.
@@ -86,6 +97,7 @@ BUCKETS = {
         "not run for this report; measured before, and accepted as what to expect",
     ),
     "reported": ("Reported", "not run for this report; what users, NVIDIA or source code say of it"),
+    "listed": ("Listed", "not run for this report; what NVIDIA's operator tables list against its graph"),
     "not_run": ("Not run", "not run for this report, and nobody reports of this very graph on it"),
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
@@ -129,6 +141,7 @@ KINDS = {
 CLAIMED: dict[Basis | None, str] = {
     Basis.MEASURED: "accepted",
     Basis.REPORTED: "reported",
+    Basis.LISTED: "listed",
 }
 
 

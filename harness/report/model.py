@@ -24,7 +24,7 @@ from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
 from harness.record.archive import decompress
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
 from harness.record.outcome import Stamps
-from harness.words import Basis, Class, Engine, Verdict
+from harness.words import UNJUDGED, Basis, Class, Engine, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
 RESULTS_SCHEMA = 2
@@ -271,7 +271,7 @@ def _cell(cell: Known) -> dict[str, Any]:
 def _cell_fields(data: Any) -> Any:  # noqa: ANN401  (JSON)
     if not isinstance(data, dict):
         return data
-    known = data.get("basis") is not None
+    known = data.get("basis") is not None and data.get("class") not in UNJUDGED
     fields = {"stands": data.get("class") if known else None, **data}
     fields |= {name: data.get(key) for name, key in NAMES.items()}
     if isinstance(data.get("accuracy"), list):

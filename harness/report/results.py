@@ -6,9 +6,11 @@ import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from typing import Any
+
+import onnx
 
 from harness.case import Case
 from harness.case.model import Built
@@ -22,6 +24,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first
 from harness.known.claim import seen_by
+from harness.known.listed import Finding, StaticModel
 from harness.known.model import CaseView, Known, TargetView
 from harness.matrix import Matrix
 from harness.plan import Cell, all_cells, inapplicable_because
@@ -49,7 +52,7 @@ class Recorded:
     """The sources of a report, each read and built once: today's cells and models, every outcome of a store.
 
     `commands` are the lines that make a target's container by hand, by target; `further` is plain data on models that a
-    check rewrote or cut.
+    check rewrote or cut. `listed` are findings without a run by cell; None has today's models held against the tables.
     """
 
     matrix: Matrix
@@ -60,6 +63,7 @@ class Recorded:
     outcomes: Sequence[Outcome]
     commands: Commands
     further: tuple[dict[str, Any], ...] = ()
+    listed: Mapping[str, Finding] | None = None
     #: By the record's place in memory: history and report judge the same records.
     _judged: dict[int, Judged] = field(default_factory=dict)
 
@@ -271,7 +275,7 @@ def _known(
 ) -> Known:
     lines = _by_hand(cell, found.models, judged[0])
     try:
-        known = known_of(judged, pasts, lines)
+        known = known_of(judged, pasts, lines, _static(cell, found, judged[0]))
     except Exception as error:  # noqa: BLE001  (one odd record must not cost the others their report)
         bare = Outcome.blank(
             cell, "infra_error", f"the harness could not show the record: {described(error)}"
@@ -290,6 +294,27 @@ def _by_hand(cell: Cell, models: Models, judged: Judged) -> tuple[str, ...]:
     with contextlib.suppress(Exception):
         return by_hand(cell, data, judged.outcome.stamps.image_digest).lines if data else ()
     return ()
+
+
+def _static(cell: Cell, found: Recorded, judged: Judged) -> Finding | None:
+    """Return the finding on a cell that was given; else one of a cell without result and claim that is drawn."""
+    if found.listed is not None:
+        return found.listed.get(cell.id)
+    data = found.models.get((cell.case.name, cell.variant.name))
+    unknown = judged.classification.cls is Class.NOT_RUN and not judged.claims
+    if data is None or not unknown or not cell.target.traits.tabled:
+        return None
+    recipe = cell.variant.recipe
+    # One odd model must not cost the others their report.
+    with contextlib.suppress(Exception):
+        return _held(data, bool(recipe.plugin or recipe.libraries)).drawn_on(cell.target)
+    return None
+
+
+#: The cells of a variant come one after the other.
+@lru_cache(maxsize=1)
+def _held(data: bytes, plugins: bool) -> StaticModel:  # noqa: FBT001  (positional: a key of the cache)
+    return StaticModel(onnx.load_model_from_string(data), plugins=plugins)
 
 
 def _pasts(

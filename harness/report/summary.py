@@ -135,7 +135,7 @@ def nobody_ran(results: Results) -> str:
     reports = {
         (cell.case, cell.variant, cell.claims[0])
         for cell in results.cells
-        if cell.target in ids and cell.basis is Basis.REPORTED
+        if cell.target in ids and cell.basis is Basis.REPORTED and cell.claims
     }
     return (
         f"Nobody has run {listed(list(unrun))} yet; claims reported of them: {len(reports)}." if unrun else ""

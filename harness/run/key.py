@@ -92,7 +92,9 @@ def code(rooms: tuple[str, ...] = _ROOMS, kinds: tuple[str, ...] = ("*.py", "*.j
 
 def whole_code() -> str:
     """Return a hash of all code that has a part in a report, and of the versions of the libraries that it uses."""
-    return _sha256([code(("",), ("*.py", "*.json", "*.yaml")), *map(_version, ("msgspec", "packaging"))])
+    return _sha256(
+        [code(("",), ("*.py", "*.json", "*.yaml", "*.tsv")), *map(_version, ("msgspec", "packaging"))]
+    )
 
 
 @functools.cache

@@ -14,9 +14,9 @@ import jinja2
 from markupsafe import Markup
 
 from harness.known.cell import general_advice
+from harness.known.listed import State
 from harness.known.model import Advice, Known, VariantView
 from harness.matrix.operators import operator_tables
-from harness.models.static import State
 from harness.report.labels import MARKS, Mark, day
 from harness.report.model import Results
 from harness.report.page import environment, policy
@@ -215,7 +215,7 @@ def _tabled(about: About, models: Sequence[str]) -> tuple[dict[str, dict[State, 
                 counts.setdefault(release, Counter())[finding.state] += 1
             words = ": ".join(filter(None, (finding.operator, finding.restriction)))
             if finding.state is not State.CLEAR:
-                alike.setdefault((finding.state, words, releases), {})[model] = finding.node
+                alike.setdefault((finding.state, words, releases), {})[model] = finding.node or ""
     against = [
         Against(state, words, next(iter(nodes.values())) if len(nodes) == 1 else "", releases, tuple(nodes))
         for (state, words, releases), nodes in alike.items()

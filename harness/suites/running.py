@@ -21,9 +21,10 @@ from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
 from harness.history.runs import write_text
 from harness.judge.classify import classify
+from harness.known.listed import TabledAnswer
 from harness.layers.asked import asked
 from harness.matrix import Target
-from harness.models.static import TabledAnswer, read_models
+from harness.models.static import read_models
 from harness.plan import Cell
 from harness.record.from_json import decode
 from harness.record.outcome import Outcome

@@ -11,6 +11,7 @@ import pytest
 from harness.case import Expectation
 from harness.judge.cell import judge_cell
 from harness.known.cell import badness, chip, known_of, nearest_first, unwanted, worst_first
+from harness.known.listed import Finding, State
 from harness.known.model import Known
 from harness.plan import all_cells, find
 from harness.record.outcome import Latency, Layer, Outcome
@@ -99,6 +100,27 @@ def test_the_nearest_claim_gives_a_cell_its_class_and_of_two_of_one_scope_the_fa
 def cell_of(*outcomes: Outcome) -> Known:
     cells = all_cells(factory.matrix(), (factory.case(),))
     return known_of(worst_first([judge_cell(find(cells, each.cell), each) for each in outcomes]))
+
+
+@pytest.mark.parametrize(
+    ("state", "basis", "stands"),
+    [
+        (State.BLOCKED, Basis.LISTED, Class.PARSE_FAILED),
+        (State.RESTRICTED, Basis.LISTED, None),
+        (State.UNKNOWN, None, None),
+        (State.CLEAR, None, None),
+    ],
+)
+def test_a_finding_is_the_basis_where_nobody_measured_or_reports_and_only_a_blocked_graph_stands(
+    state: State, basis: Basis | None, stands: Class | None
+) -> None:
+    cells, finding = all_cells(factory.matrix(), (factory.case(),)), Finding(state, "n", "Mish", "no importer")
+    every = [judge_cell(cell, Outcome.blank(cell, "not_run", "no GPU")) for cell in cells]
+    free = known_of([next(each for each in every if not each.claims)], static=finding)
+    assert (free.cls, free.basis, free.stands, free.static) == (Class.NOT_RUN, basis, stands, finding)
+    assert not free.measured
+    claimed = known_of([next(each for each in every if each.claims)], static=finding)
+    assert claimed.basis not in (None, Basis.LISTED)
 
 
 def test_a_record_gives_class_basis_and_words() -> None:

@@ -12,12 +12,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Expectation
+from harness.known.listed import Finding, State, StaticModel
+from harness.known.restrictions import KEPT
 from harness.matrix import load_matrix
 from harness.matrix.operators import restrictions
 from harness.models.matches import Match
 from harness.models.own.model import Wanted, own_model
-from harness.models.restrictions import KEPT
-from harness.models.static import Finding, State, StaticModel, read_models, static_answers
+from harness.models.static import read_models, static_answers
 from harness.words import Basis, Class, Engine
 from tests.models import data
 from tests.models.test_check import judged

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.models.static import Finding, State
+from harness.known.listed import Finding, State
 from harness.record.outcome import Accuracy, End, Message, Node, Outcome, ParserError, Stamps
 from harness.suites.running import About, SuiteStore
 from tests.report import factory

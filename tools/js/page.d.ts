@@ -31,7 +31,7 @@ interface Signature {
 }
 interface OnGpu { compute_capability: string; gpu: string; driver: string; class: string; reason: string; median_ms: number | null; when: string }
 interface Cell {
-  id: string; case: string; variant: string; target: string; class: string; verdict: string; basis: "measured" | "reported" | null; evidence?: boolean; text: string; reason: string;
+  id: string; case: string; variant: string; target: string; class: string; stands?: string; verdict: string; basis: "measured" | "reported" | "listed" | null; static?: { state: string }; evidence?: boolean; text: string; reason: string;
   signature: string | null; diagnosis?: Advice; precision: { [node: string]: string }; accuracy: { output: string; max_abs: number | null; max_rel: number | null; cosine: number | null; shape_matches: boolean }[];
   latency_ms: { median: number; p95: number; n: number; low: number | null; high: number | null; noise: string; scope: string } | null; phases: { [phase: string]: number };
   claims: number[]; by_gpu: OnGpu[]; stamps: string; layers: { sha256: string; count: number } | null; stale?: boolean; chip?: string; lost?: string[]; failed_phase?: string;

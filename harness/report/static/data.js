@@ -13,19 +13,19 @@ const ran = (target) => Boolean(target.stamps);
 // The seven words for what is known of a cell, the same wherever one is shown, and those that say nothing of an engine.
 /** @type {{ [state: string]: string }} */
 const STATES = { works: "Works", builds: "Builds, not run", lost: "Loses precision", wrong: "Wrong numbers", fails: "Fails", removed: "API removed", unknown: "Not known" };
-// What a cell is drawn as: its class, but for an engine that builds and is known to fail when it is run.
+// What a cell is drawn as: its class, but for an engine that builds and is known to fail when it is run, and for a finding against a graph that was not run.
 /** @type {(cell: Cell) => string} */
-const drawnAs = (cell) => (cell.verdict === "fails_when_run" ? "fails_when_run" : cell.class);
+const drawnAs = (cell) => (cell.verdict === "fails_when_run" ? "fails_when_run" : cell.class === "not_run" && cell.basis && cell.static ? cell.static.state : cell.class);
 /** @type {(cell: Cell) => string} */
 const stateOf = (cell) => words.marks[drawnAs(cell)].state;
 /** @type {(cell: Cell) => boolean} */
-const known = (cell) => cell.basis !== null;
+const known = (cell) => cell.basis !== null && (cell.class !== "not_run" || Boolean(cell.stands));
 /** @type {(cell: Cell) => boolean} */
 const failing = (cell) => known(cell) && ["lost", "wrong", "fails", "removed"].includes(stateOf(cell));
 /** @type {(cell: Cell) => string} */
 const basisOf = (cell) => (!cell.basis ? "not known" : cell.evidence === false ? "measured before" : cell.verdict === "fails_when_run" ? "reported" : cell.basis);
 /** @type {(cell: Cell) => string} */
-const verdictOf = (cell) => (known(cell) ? `${cell.text}, ${basisOf(cell)}` : cell.class === "not_applicable" ? "does not apply here" : cell.stale ? "out of date" : "not known");
+const verdictOf = (cell) => (cell.basis ? `${cell.text}, ${basisOf(cell)}` : cell.class === "not_applicable" ? "does not apply here" : cell.stale ? "out of date" : "not known");
 /** @type {(cell: Cell) => Advice | null} */
 const causeOf = (cell) => cell.diagnosis || (cell.signature ? data.signatures[cell.signature] : null) || null;
 /** @type {(cell: Cell, row: Row) => Claim[]} */

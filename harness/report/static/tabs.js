@@ -54,8 +54,8 @@ const targetsTab = () => targets.map((target) => {
   details.id = `target-${target.id}`;
   return details;
 });
-const legendTab = () => [make("p", {}, "Filled: measured here. Thin: reported, or measured before. A cell with two columns' versions stands for both, which are alike in all rows shown."),
-  make("dl", { class: "reading" }, Object.entries(STATES).flatMap(([key, title]) => [make("dt", {}, title), make("dd", {}, Object.values(words.marks).filter(({ state }) => state === key).map(({ shape, letters, name, meaning }) => make("p", {}, make("b", { class: `badge ${shape} k-${key} b-measured` }, letters), ` ${name}: ${meaning}`)))])),
+const legendTab = () => [make("p", {}, "Filled: measured here. Thin: reported, or measured before. Dotted: listed in NVIDIA's operator tables. A cell with two columns' versions stands for both, which are alike in all rows shown."),
+  make("dl", { class: "reading" }, Object.entries(STATES).flatMap(([key, title]) => [make("dt", {}, title), make("dd", {}, Object.entries(words.marks).filter(([, { state }]) => state === key).map(([id, { shape, letters, name, meaning }]) => make("p", {}, make("b", { class: `badge ${shape} k-${key} b-${["blocked", "restricted"].includes(id) ? "listed" : "measured"}` }, letters), ` ${name}: ${meaning}`)))])),
   make("h3", {}, "Kinds of a step"), make("dl", { class: "reading" }, words.kinds.flatMap(({ name, meaning }) => [make("dt", {}, name), make("dd", {}, meaning)])),
   make("h3", {}, "The box"), make("p", {}, "Words filter rows; names of hardware (T4, Orin, JetPack 6) filter columns; ", KEYS.map((key) => [make("code", {}, `${key}:`), " "]), "ask for one field, a minus before them for its opposite. A log or an error line is explained instead."),
   make("p", {}, "/ goes to the box, arrows move in the matrix, Enter opens a cell, Escape closes it.")];
