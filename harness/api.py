@@ -14,40 +14,35 @@ from __future__ import annotations
 
 import html
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import onnx
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from harness.case import load_cases
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
 from harness.judge.findings import explain
+from harness.known.further import FurtherEntry
 from harness.known.listed import Static
 from harness.matrix import Target, load_matrix
-from harness.models.check import Change, Trouble, changes, coverage, median_ms, ran, troubles, worse
-from harness.models.further import Asking, Further, Questions, as_json, latest
-from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
-from harness.models.own.model import OwnModel, Wanted, load_own, own_case, own_model
-from harness.models.own.shapes import Shapes
-from harness.models.static import patterns, static_answers
-from harness.models.trying import BuiltOrRun, How, Tries, run_models
+from harness.models.check import Change, Trouble, changes, coverage, median_ms
+from harness.models.checking import Answer, Check, Step
+from harness.models.further import Further
+from harness.models.own.model import OwnModel
+from harness.models.trying import How, run_models
 from harness.plan import all_cells, select
+from harness.record.from_json import plain
 from harness.record.store import Store
 from harness.report.further import Row, further_rows
 from harness.report.model import Results, load_results
 from harness.report.writer import build_report
 from harness.run.commands import published_lines
-from harness.run.numbers.wire import Array
 from harness.run.prepared import PreparedVariants, with_models
 from harness.run.provision.model import Via
 from harness.shipped import looked_up
 from harness.text import did_you_mean
-from harness.words import Typing
 
 if TYPE_CHECKING:
     # No dependency of this project.
@@ -82,50 +77,58 @@ _COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class Checked:
-    """The results of one model on each target, in the matrix's order; `assumed` are sentences on assumptions.
-
-    `further` are the answers of the tries beyond the model as it is, for each target that was asked anything.
-    `static` has by target the facts known without running it: its `state`, and the `findings` that lead to it.
-    """
+    """The answers for one model on each target, in the matrix's order; `assumed` are sentences on assumptions."""
 
     model: str
-    results: tuple[Judged, ...]
+    answers: tuple[Answer, ...]
     assumed: tuple[str, ...] = ()
-    further: tuple[Further, ...] = ()
-    static: Mapping[str, Static] = field(default_factory=dict)
 
     @cached_property
-    def by_target(self) -> Mapping[str, Judged]:
-        """Return the results by the targets' names."""
-        return {each.cell.target.name: each for each in self.results}
+    def by_target(self) -> Mapping[str, Answer]:
+        """Return the answers by the targets' names."""
+        return {each.target: each for each in self.answers}
 
-    def __getitem__(self, target: str) -> Judged:
+    @property
+    def results(self) -> tuple[Judged, ...]:
+        """Return the judged record of the model on each target."""
+        return tuple(each.judged for each in self.answers)
+
+    @property
+    def static(self) -> Mapping[str, Static]:
+        """Return by target the facts known without a run: a `state`, and the `findings` that lead to it."""
+        return {each.target: each.static for each in self.answers}
+
+    def answer(self, target: str) -> Answer:
+        """Return the answer of a target; KeyError for one that was not asked."""
         try:
             return self.by_target[target]
         except KeyError:
             raise KeyError(f"{target!r} was not asked; {did_you_mean(target, self.by_target)}") from None
 
+    def __getitem__(self, target: str) -> Judged:
+        return self.answer(target).judged
+
     def __repr__(self) -> str:
-        told = ", ".join(f"{each.cell.target.name} {each.classification.cls}" for each in self.results)
+        told = ", ".join(f"{each.target} {each.judged.classification.cls}" for each in self.answers)
         return f"<Checked {self.model}: {told or 'no target'}>"
 
     def __iter__(self) -> Iterator[Judged]:
         return iter(self.results)
 
     def __len__(self) -> int:
-        return len(self.results)
+        return len(self.answers)
 
     def ran(self, target: str) -> bool:
         """Tell whether a target answered: it can run here, and no machinery failed."""
-        return ran(self[target])
+        return self.answer(target).ran
 
     def troubles(self, target: str) -> frozenset[Trouble]:
-        """Return the troubles on a target: "build", "int8-loss", "numbers"."""
-        return troubles(self[target])
+        """Return the troubles on a target, without a run too: "build", "int8-loss", "numbers"."""
+        return self.answer(target).troubles
 
     def worse(self, before: str, after: str) -> frozenset[Trouble]:
         """Return the troubles that get worse from one target to another."""
-        return worse(self[before], self[after])
+        return Step(self.answer(before), self.answer(after)).worse
 
     def changes(self, before: str, after: str) -> tuple[Change, ...]:
         """Return the nodes that run in another precision on the later target than on the earlier one."""
@@ -133,12 +136,16 @@ class Checked:
 
     def tried(self, target: str) -> Further:
         """Return the tries on a target beyond the model as it is; its fields are None where nothing was asked."""
-        judged = self[target]
-        return next((each for each in self.further if each.target == target), Further(judged))
+        found = self.answer(target)
+        return found.further or Further(found.judged)
+
+    @property
+    def _further(self) -> list[FurtherEntry]:
+        return [each.further.entry() for each in self.answers if each.further]
 
     def further_json(self) -> list[dict[str, Any]]:
         """Return the further tries as plain data, as `results.json` has it under `further`."""
-        return [as_json(each) for each in self.further]
+        return [plain(each) for each in self._further]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a plain row for each target.
@@ -156,7 +163,7 @@ class Checked:
 
     def _repr_html_(self) -> str:
         shown = _table(self.model, _COLUMNS, [row.values() for row in self.rows()])
-        tried = further_rows(self.further_json())
+        tried = further_rows(self._further)
         return shown + (_table("Tried further", Row._fields, tried) if tried else "")
 
 
@@ -188,81 +195,26 @@ def _cell(value: object) -> str:
     return f"<td>{html.escape(text)}</td>"
 
 
-#: What an array-like may be.
-Arrays = Mapping[str, "Array"]
+_Options = ParamSpec("_Options")
 
 
-def check(  # noqa: PLR0913  (each by its name, with a default)
-    model: str | Path | onnx.ModelProto,
-    *,
-    targets: str | Iterable[str] = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    inputs: Arrays | None = None,
-    expected: Arrays | None = None,
-    calibration: Arrays | None = None,
-    plugins: Iterable[str | Path] = (),
-    max_rel: float | None = None,
-    cosine: float | None = None,
-    want: str = "auto",
-    typing: str = "graph",
-    flags: str | Iterable[str] = (),
-    blockers: bool = True,
-    leave_float: str | Iterable[str] = "",
-    workarounds: bool = False,
-    matrix: str | Path | None = None,
-    via: Via = "auto",
-    jobs: int | None = None,
-) -> Checked:
-    """Build a model on each target, run it where that can be, and return the results.
+def _checked(make: Callable[_Options, Check]) -> Callable[_Options, Checked]:
+    """Return the function that runs a check of one model; its arguments are those of `Check`."""
 
-    `matrix` is that file, else matrix.yaml here, else the one that comes with the harness. `targets` are names of it,
-    all where none is given. `shapes` are those of dynamic inputs, made up where none is given. `inputs` are arrays for
-    all network inputs, made up where none is given; `expected` are outputs to hold the engine to, by default those of
-    the ONNX reference evaluator. `max_rel` and `cosine` are how far an output may be off, by default by its precision.
-    `calibration` are batches of each network input for an INT8 calibrator, along the first axis, and `plugins` compiled
-    libraries. `want` is "auto" for the precision that the graph asks of each node, "none", or a pattern of node names.
-    `blockers`, `leave_float` ("auto" or nodes) and `workarounds` are tries beyond the model as it is, as the command's
-    options of these names do. Raises HandledError for a file that is no model, for a name that is none, and for data
-    that do not fit.
-    """
-    how, whole = How(via, jobs), load_matrix(looked_up(matrix, "matrix.yaml"))
-    chosen = whole.only(targets)
-    wanted = _wanted(typing, (flags,) if isinstance(flags, str) else flags, want, shapes or {})
-    wanted = replace(wanted, max_rel=max_rel, cosine=cosine)
-    own = _own(model, wanted)
-    floats = leave_float if isinstance(leave_float, str) else ",".join(leave_float)
-    questions = Questions(blockers, floats, workarounds)
-    questions.named(own)
-    libraries = read_libraries(map(Path, plugins))
-    arrays = _arrays(inputs), _arrays(expected), _arrays(calibration)
-    given = fitted(own, Given(*arrays, libraries, own.weights))
-    own = built_with(own, given)
-    judged = run_models(all_cells(chosen, (own_case([own]),)), OwnPrepared({own.variant.name: given}), how)
-    with Tries(via=via, prepared=BuiltOrRun(given)) as tries:
-        asking = Asking(own, judged, questions, tries, wanted.flags, given)
-        found = latest(asking.answers())
-    known = patterns(looked_up(None, "cases"), whole)[0]
-    answers = {target: each for (_, target), each in static_answers([own], judged, known).items()}
-    return Checked(own.label, tuple(judged), own.assumed, found, answers)
+    @wraps(make)
+    def check(*model: _Options.args, **options: _Options.kwargs) -> Checked:
+        models: list[OwnModel] = []
+        answers = make(*model, **options).run(lambda event: models.extend(getattr(event, "models", ())))
+        if len(models) != 1:
+            raise HandledError(f"{len(models)} models are named; check them one by one")
+        return Checked(models[0].label, tuple(answers), models[0].assumed)
+
+    check.__name__ = check.__qualname__ = "check"
+    return check
 
 
-def _wanted(typing: str, flags: Iterable[str], want: str, shapes: Mapping[str, Sequence[int]]) -> Wanted:
-    if typing not in tuple(Typing):
-        raise HandledError(f"typing {typing!r} is none; {did_you_mean(typing, list(map(str, Typing)))}")
-    usual = {name: tuple(each) for name, each in shapes.items()}
-    return Wanted(Typing(typing), tuple(flags), want, Shapes(optimum=usual))
-
-
-def _arrays(given: Arrays | None) -> Arrays:
-    return {name: np.asarray(each) for name, each in (given or {}).items()}
-
-
-def _own(model: str | Path | onnx.ModelProto, wanted: Wanted) -> OwnModel:
-    if not isinstance(model, onnx.ModelProto):
-        return load_own(Path(model), wanted)
-    if not model.graph.node:
-        raise HandledError("the model has no node in its graph; give another")
-    return own_model(model, model.graph.name or "model", wanted, name="model")
+#: Build a model on each target, run it where that can be, and return the results; see `Check`.
+check = _checked(Check)
 
 
 def measure(  # noqa: PLR0913  (each by its name, with a default)

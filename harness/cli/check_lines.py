@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from packaging.version import Version
 
-from harness.known.listed import State
+from harness.compare.kinds import TIMED
+from harness.judge.cell import Judged
+from harness.known.listed import Finding, State
 from harness.models.check import (
     Trouble,
     changes,
@@ -17,24 +21,42 @@ from harness.models.check import (
     median_ms,
     ran,
     sizes_doubted,
-    step_troubles,
     troubles,
     untold,
-    worse,
 )
-from harness.text import one_line
+from harness.models.checking import Answer, Asked, Begun, Behind, Concluded, Ended, Event, Refused, Step
+from harness.models.own.model import OwnModel
+from harness.report.further import further_rows
+from harness.text import one_line, visible
 from harness.words import GOOD, PREDICATE, Class, Typing, said
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-
-    from harness.judge.cell import Judged
-    from harness.known.listed import Finding, Static
-    from harness.models.own.model import OwnModel
 
 _MOST_NODES, _MOST_KINDS = 12, 6
 _WIDEST, _WIDEST_FINDING = 240, 300
 _NOT_RUN = "not run; by NVIDIA's operator tables (docs/operators.md of onnx-tensorrt) and what is measured or reported:"
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Iterator[str]:
+    """Yield the lines of an event of a check that began with `begun`."""
+    several = begun is not None and len(begun.models) > 1
+    match event:
+        case Refused():
+            yield f"not checked: {event.error}"
+        case Begun():
+            for model in event.models:
+                yield from head(model)
+        case Ended() if begun and ran(event.judged):
+            yield row(event.judged, max(map(len, begun.targets)), several=several)
+        case Concluded():
+            yield from concluded(event, options.flags, several=several)
+        case Behind():
+            yield from _behind(event)
+        case Asked() if not event.asking.troubled:
+            label, none = event.asking.model.label, "no target that ran"
+            if options.leave_float == "auto":
+                yield f"{label}: nothing is to be left in floating point: {none} loses anything"
+            if options.workarounds and not event.asking.untold:
+                yield f"{label}: no workaround is needed: {none} fails to build it or loses anything"
 
 
 def head(model: OwnModel) -> Iterator[str]:
@@ -80,55 +102,58 @@ def row(judged: Judged, width: int, *, several: bool) -> str:
     return " ".join([*filter(None, parts), *([f"{median:.3g} ms"] if median is not None else [])])
 
 
-def between(
-    before: Judged,
-    after: Judged,
-    *,
-    several: bool = False,
-    blocked: Container[tuple[str, str]] = (),
-    doubted: Container[tuple[str, str]] = (),
-) -> Iterator[str]:
-    """Yield the changes of a model from one target to another; of several the model is named."""
-    old, new = before.classification.cls, after.classification.cls
-    model = f"{before.cell.variant.title}: " if several else ""
-    names = f"{before.cell.target.name} to {after.cell.target.name}"
-    unknown = [each for each in (before, after) if not ran(each) or _key(each) in doubted]
-    if any(not ran(each) for each in unknown) and step_troubles(before, after, blocked):
-        yield f"{model}from {names}: gets worse (build), by NVIDIA's operator tables"
-    elif unknown:
-        name, cls = unknown[0].cell.target.name, unknown[0].classification.cls
-        yield f"{model}from {names}: not known, for {name} {PREDICATE[cls]}"
-    if unknown:
-        return
-    found = sorted(worse(before, after))
-    verb = f"gets worse ({', '.join(found)})" if found else "gets no worse"
-    yield f"{model}from {names}: {verb}; it {PREDICATE[old]} on the one and {PREDICATE[new]} on the other"
-    changed = changes(before, after)
-    for change in changed[:_MOST_NODES]:
-        yield f"  {change.node}: {said(str(change.before))} -> {said(str(change.after))}"
-    if len(changed) > _MOST_NODES:
-        yield f"  and {len(changed) - _MOST_NODES} more nodes"
-
-
-def told(
-    judged: Sequence[Judged],
-    steps: Iterable[tuple[Judged, Judged]],
-    blocked: Container[tuple[str, str]] = (),
-    doubted: Mapping[tuple[str, str], str] = {},
-) -> Iterator[str]:
-    """Yield the lines below the targets'; `doubted` are made-up sizes of failures by variant and target."""
+def concluded(found: Concluded, flags: Sequence[str] = (), *, several: bool = False) -> Iterator[str]:
+    """Yield the lines below the targets'; of several models each is named."""
+    judged = [each.judged for each in found.answers]
     yield from _lost(judged)
     yield from _untold(judged)
-    several = len({each.cell.variant.name for each in judged}) > 1
-    for step in steps:
-        yield from between(*step, several=several, blocked=blocked, doubted=doubted)
-    yield from _doubts(judged, doubted, several=several)
+    for step in found.steps:
+        yield from _step(step, f"{step.after.model}: " if several else "")
+    yield from _doubts(found.answers, several=several)
     yield from _advice(judged)
-    yield from _uncompared(judged)
-    yield from _not_run(judged)
+    yield from _by_reason("numbers not compared", ((each, each.outcome.uncompared) for each in judged))
+    unrun = ((each, "" if ran(each) else each.classification.reason) for each in judged)
+    yield from _by_reason("not run", unrun)
+    yield from _without_effect(judged, flags)
+    yield from _static(found.answers, several=several)
+    yield from filter(None, [found.unread])
 
 
-def without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[str]:
+def _step(step: Step, model: str) -> Iterator[str]:
+    """Yield the changes of a model from one target to another."""
+    sides = [each.judged for each in (step.before, step.after)]
+    names, unknown = f"{step.before.target} to {step.after.target}", step.unknown
+    if step.after.blocked and step.worse:
+        yield f"{model}from {names}: gets worse (build), by NVIDIA's operator tables"
+    elif unknown:
+        cls = unknown.judged.classification.cls
+        yield f"{model}from {names}: not known, for {unknown.target} {PREDICATE[cls]}"
+    if unknown:
+        return
+    verb = f"gets worse ({', '.join(sorted(step.worse))})" if step.worse else "gets no worse"
+    old, new = (PREDICATE[each.classification.cls] for each in sides)
+    yield f"{model}from {names}: {verb}; it {old} on the one and {new} on the other"
+    yield from (f"  {step.pair.detail(kind)}" for kind in step.pair.kinds() if kind in TIMED)
+    moved = [f"  {one.node}: {said(one.before)} -> {said(one.after)}" for one in changes(*sides)]
+    yield from _first(moved, "  ")
+
+
+def _first(every: Sequence[str], indent: str) -> Iterator[str]:
+    """Yield the lines of the first nodes, and how many more there are."""
+    yield from every[:_MOST_NODES]
+    if len(every) > _MOST_NODES:
+        yield f"{indent}and {len(every) - _MOST_NODES} more nodes"
+
+
+def _grouped(pairs: Iterable[tuple[_Key, str]]) -> Mapping[_Key, str]:
+    """Return for each key its names, each once, with commas between."""
+    found: dict[_Key, dict[str, None]] = {}
+    for key, name in pairs:
+        found.setdefault(key, {})[name] = None
+    return {key: ", ".join(names) for key, names in found.items()}
+
+
+def _without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[str]:
     """Yield the line on targets without builder flags for precision, whose engines are built as if none were given."""
     names = dict.fromkeys(
         each.cell.target.name
@@ -143,139 +168,98 @@ def without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[s
         )
 
 
-def _key(judged: Judged) -> tuple[str, str]:
-    return judged.cell.variant.name, judged.cell.target.name
-
-
-def _doubts(
-    judged: Sequence[Judged], doubted: Mapping[tuple[str, str], str], *, several: bool
-) -> Iterator[str]:
+def _doubts(answers: Sequence[Answer], *, several: bool) -> Iterator[str]:
     """Yield a sentence for each model that fails with made-up sizes; of several the model is named."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for each in judged:
-        if _key(each) in doubted:
-            groups.setdefault((each.cell.variant.title, doubted[_key(each)]), []).append(
-                each.cell.target.name
-            )
-    for (title, made_up), targets in groups.items():
-        yield (f"{title}: " if several else "") + sizes_doubted(targets, made_up)
+    doubted = [each for each in answers if each.made_up]
+    for model, made_up in dict.fromkeys((each.model, each.made_up) for each in doubted):
+        targets = [each.target for each in doubted if each.model == model]
+        yield (f"{model}: " if several else "") + sizes_doubted(targets, made_up)
 
 
 def _lost(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield the nodes that lost their precision, the slowest first, once where targets lose the same ones."""
-    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for each in judged:
-        if each.classification.lost and each.demanded:
-            lines = tuple(
-                f"{lost.node} ran in {said(lost.got)}, not {said(lost.wanted)}{_milliseconds(taken)}"
-                for lost, taken in lost_by_time(each)
-            )
-            groups.setdefault((each.cell.variant.title, lines), []).append(each.cell.target.name)
-    for (_, lines), names in groups.items():
-        yield f"lost on {', '.join(names)}:"
-        yield from (f"  {line}" for line in lines[:_MOST_NODES])
-        if len(lines) > _MOST_NODES:
-            yield f"  and {len(lines) - _MOST_NODES} more nodes"
+    losing = (each for each in judged if each.classification.lost and each.demanded)
+    groups = _grouped(((each.cell.variant.title, _losses(each)), each.cell.target.name) for each in losing)
+    for (_, every), names in groups.items():
+        yield f"lost on {names}:"
+        yield from _first(every, "  ")
+
+
+def _losses(judged: Judged) -> tuple[str, ...]:
+    return tuple(
+        f"  {lost.node} ran in {said(lost.got)}, not {said(lost.wanted)}"
+        + ("" if taken is None else f" ({taken:.3g} ms)")
+        for lost, taken in lost_by_time(judged)
+    )
 
 
 def _untold(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield the nodes of which no layer tells the precision, once where targets have the same ones."""
-    groups: dict[tuple[str, ...], dict[str, None]] = {}
-    for each in judged:
-        groups.setdefault(untold(each), {})[each.cell.target.name] = None
-    for nodes, names in groups.items():
+    for nodes, names in _grouped((untold(each), each.cell.target.name) for each in judged).items():
         if nodes:
             more = f" and {len(nodes) - _MOST_NODES} more nodes" if len(nodes) > _MOST_NODES else ""
-            yield f"no layer tells on {', '.join(names)} in what these ran: {', '.join(nodes[:_MOST_NODES])}{more}"
-
-
-def _milliseconds(taken: float | None) -> str:
-    return "" if taken is None else f" ({taken:.3g} ms)"
+            yield f"no layer tells on {names} in what these ran: {', '.join(nodes[:_MOST_NODES])}{more}"
 
 
 def _advice(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield each cause once, with its remedy and its targets."""
-    met: dict[str, list[Judged]] = {}
-    for each in judged:
-        if each.diagnosis and each.classification.cls not in GOOD:
-            met.setdefault(each.diagnosis.id, []).append(each)
-    for name, cells in met.items():
-        found = cells[0].diagnosis
-        if found:
-            targets = ", ".join(dict.fromkeys(each.cell.target.name for each in cells))
-            yield f"{name} ({targets}): {found.title}"
-            yield f"  why   {_short(found.cause)}"
-            yield f"  do    {_short(found.advice)}"
-            if found.advice_variants:
-                yield f"  proof {', '.join(found.advice_variants)}"
-
-
-def _uncompared(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield why numbers were not compared, once a reason."""
-    return _by_reason("numbers not compared", ((each, each.outcome.uncompared) for each in judged))
-
-
-def _not_run(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield why targets said nothing, once a reason."""
-    return _by_reason("not run", ((each, "" if ran(each) else each.classification.reason) for each in judged))
+    failing = [(each, each.diagnosis) for each in judged if each.classification.cls not in GOOD]
+    first = {found.id: found for _, found in reversed(failing) if found}
+    for name, targets in _grouped(
+        (found.id, each.cell.target.name) for each, found in failing if found
+    ).items():
+        found = first[name]
+        yield f"{name} ({targets}): {found.title}"
+        yield f"  why   {_short(found.cause)}"
+        yield f"  do    {_short(found.advice)}"
+        if found.advice_variants:
+            yield f"  proof {', '.join(found.advice_variants)}"
 
 
 def _by_reason(what: str, found: Iterable[tuple[Judged, str]]) -> Iterator[str]:
-    reasons: dict[str, dict[str, None]] = {}
-    for each, reason in found:
-        if reason:
-            reasons.setdefault(_short(reason), {})[each.cell.target.name] = None
-    for reason, names in reasons.items():
-        yield f"{what}: {', '.join(names)}: {reason}"
+    """Yield each reason once, with its targets."""
+    reasons = _grouped((_short(reason), each.cell.target.name) for each, reason in found if reason)
+    yield from (f"{what}: {names}: {reason}" for reason, names in reasons.items())
 
 
 def _short(text: str) -> str:
     return one_line(text, _WIDEST)
 
 
-def static_lines(
-    models: Sequence[OwnModel], judged: Sequence[Judged], answers: Mapping[tuple[str, str], Static]
-) -> Iterator[str]:
+def _static(answers: Sequence[Answer], *, several: bool) -> Iterator[str]:
     """Yield a line for each group of targets with one answer, and its findings, for cells that did not run here.
 
-    Of an engine that was built and not run only claims about running are printed. Where the tables clear a model it is
-    told which builder of another product refuses it here, and what is reported of the version on another platform.
+    Of an engine that was built and not run only claims about running are printed. A cleared model comes with the
+    builders of other products that refuse it here, and with reports on another platform.
     """
-    groups: dict[tuple[str, State, tuple[str, ...]], list[str]] = {}
-    labels = {model.variant.name: model.label for model in models}
-    for each in judged:
-        key = each.cell.variant.name, each.cell.target.name
-        found = answers[key]
-        wanted = State.REPORTED if ran(each) else found.state
-        findings = [one for one in found.findings if one.state is wanted]
-        silent = found.state is State.UNKNOWN and not each.cell.target.traits.tabled
-        if each.outcome.ran or silent or (ran(each) and not findings):
-            continue
-        lines = (
-            *_kinds(findings),
-            *_kinds(found.elsewhere),
-            *filter(None, ["" if ran(each) else found.remark]),
-        )
-        groups.setdefault((labels[key[0]], wanted, lines), []).append(key[1])
+    shown = [(each, found) for each in answers if (found := _findings(each))]
+    groups = _grouped(((each.model, *found), each.target) for each, found in shown)
     if groups:
         yield _NOT_RUN
-    for (label, state, lines), targets in groups.items():
-        many = f"{label}: " if len(models) > 1 else ""
+    for (model, state, *told), targets in groups.items():
         clear = (
-            f", which is no promise that it builds{_refused(label, judged)}" if state is State.CLEAR else ""
+            f", which is no promise that it builds{_refused(model, answers)}" if state is State.CLEAR else ""
         )
-        yield f"  {many}{state:<10} {', '.join(targets)}{clear}"
-        yield from (f"    {line}" for line in lines)
+        yield f"  {f'{model}: ' if several else ''}{state:<10} {targets}{clear}"
+        yield from (f"    {line}" for line in told)
 
 
-def _refused(model: str, judged: Sequence[Judged]) -> str:
+def _findings(answer: Answer) -> tuple[str, ...]:
+    """Return the state to print of a model on a target and a line for each kind of finding; () for none."""
+    static, here = answer.static, answer.ran
+    wanted = State.REPORTED if here else static.state
+    findings = [one for one in static.findings if one.state is wanted]
+    silent = static.state is State.UNKNOWN and not answer.judged.cell.target.traits.tabled
+    if answer.judged.outcome.ran or silent or (here and not findings):
+        return ()
+    remark = "" if here else static.remark
+    return (wanted, *_kinds(findings), *_kinds(static.elsewhere), *filter(None, [remark]))
+
+
+def _refused(model: str, answers: Sequence[Answer]) -> str:
     """Return which builders refused a model here; "" for none."""
-    names = [
-        each.cell.target.name
-        for each in judged
-        if each.cell.variant.title == model and Trouble.BUILD in troubles(each)
-    ]
-    return f"; refused here by {', '.join(names)}" if names else ""
+    refusing = [each for each in answers if each.model == model and Trouble.BUILD in troubles(each.judged)]
+    return f"; refused here by {', '.join(each.target for each in refusing)}" if refusing else ""
 
 
 def _kinds(findings: Sequence[Finding]) -> Iterator[str]:
@@ -287,3 +271,12 @@ def _kinds(findings: Sequence[Finding]) -> Iterator[str]:
         yield one_line(first.worded(f" and {len(more)} more" if more else ""), _WIDEST_FINDING)
     if len(kinds) > _MOST_KINDS:
         yield f"and {len(kinds) - _MOST_KINDS} kinds more"
+
+
+def _behind(event: Behind) -> Iterator[str]:
+    """Yield the answers to a question, targets that answer alike together."""
+    answers = ((further_rows([each.entry()], event.question), each.target) for each in event.found)
+    groups = _grouped((tuple(row._replace(target="") for row in rows), target) for rows, target in answers)
+    for rows, targets in groups.items():
+        yield f"{event.model.label} on {targets}: {rows[0].question}"
+        yield from (visible(f"  {row.about}: {row.answer}") for row in rows)

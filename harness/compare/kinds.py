@@ -128,6 +128,15 @@ class Pair:
         return [(node, old, new) for node, old, new in both if (old in NARROW) != (new in NARROW)]
 
     @property
+    def left(self) -> bool:
+        """Tell whether a node, wanted in a precision or not, ran in a narrow type before and runs in a float after."""
+        told = {**self.new.precision}
+        return any(
+            kind in NARROW and told.get(node, Precision.UNKNOWN) not in NARROW | {Precision.UNKNOWN}
+            for node, kind in self.old.precision.items()
+        )
+
+    @property
     def pace(self) -> Pace | None:
         """Return both timings where they are compared."""
         old, new = self.old.latency, self.new.latency

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 import onnx
+from msgspec import structs
 
 from harness.case import Profile
 from harness.judge import complaints
 from harness.judge.cell import Judged
 from harness.judge.complaints import find_place
 from harness.judge.diagnosis import Diagnosis, diagnose
+from harness.known.further import Blocker, Blockers
 from harness.layers.datatype import NARROW
 from harness.layers.operators import MULTIPLYING
 from harness.layers.parse import map_names
@@ -30,37 +31,6 @@ OF_A_NODE = frozenset({Class.PARSE_FAILED, Class.BUILD_FAILED, Class.CRASHED})
 _REGION = re.compile(r"\{ForeignNode\[.*\]\}")
 _SAID_OF_INT8 = re.compile(r"\bINT8\b")
 _NARROW = frozenset(map(str, NARROW))
-
-
-@dataclass(frozen=True)
-class Blocker:
-    """One refusal of a target: the nodes, of one operator unless they are a fused region, and why.
-
-    `named` says that the engine names them; where it names an operator alone, they are all nodes of it that may be
-    meant.
-    """
-
-    nodes: tuple[str, ...]
-    operator: str
-    cls: Class
-    reason: str
-    diagnosis: Diagnosis | None
-    named: bool = True
-    after_cut: bool = False
-
-
-@dataclass(frozen=True)
-class Blockers:
-    """The blockers of a model on a target in the order in which they were found; `end` is the fate of the rest.
-
-    `behind` are nodes that were cut out with them, for nobody knows the shape of their inputs.
-    """
-
-    found: tuple[Blocker, ...]
-    end: str
-    behind: tuple[str, ...] = ()
-    tries: int = 0
-    seconds: float = 0.0
 
 
 def blockers(
@@ -82,15 +52,16 @@ def blockers(
         mine = list(accused(judged, after_cut=bool(found)))
         end = _ended(judged, mine, found, tries, clock() - began)
         if end:
-            return Blockers(tuple(found), end, behind, tries, clock() - began)
+            break
         found += mine
         part = cutter.without({node for each in found for node in each.nodes})
         if part is None:
             end = "nothing is left that could be built"
-            return Blockers(tuple(found), end, behind, tries, clock() - began)
+            break
         behind = part.behind
         judged = attempt(part.model, part.profiles)
         tries += 1
+    return Blockers(tuple(found), end, behind, tries, round(clock() - began, 3))
 
 
 def accused(judged: Judged, *, after_cut: bool = False) -> Iterator[Blocker]:
@@ -102,9 +73,9 @@ def accused(judged: Judged, *, after_cut: bool = False) -> Iterator[Blocker]:
         blocker = _of_parser(judged, error)
         if blocker and not seen.intersection(blocker.nodes):
             seen.update(blocker.nodes)
-            yield replace(blocker, after_cut=after_cut)
+            yield structs.replace(blocker, after_cut=after_cut)
     if not seen and (blocker := _of_builder(judged)):
-        yield replace(blocker, after_cut=after_cut)
+        yield structs.replace(blocker, after_cut=after_cut)
 
 
 def blamed(judged: Judged) -> tuple[str, ...]:
@@ -140,17 +111,11 @@ def _of_parser(judged: Judged, error: ParserError) -> Blocker | None:
     diagnosis = diagnose(quiet, judged.classification)
     if diagnosis is None and len(judged.outcome.parser_errors) == 1:
         diagnosis = judged.diagnosis
-    reason = error.text.strip().splitlines()[0] if error.text.strip() else judged.classification.reason
-    return Blocker(
-        (place.node,), _operators(judged)[place.node], judged.classification.cls, reason, diagnosis
-    )
+    return _blocker(judged, (place.node,), diagnosis, error.text.strip().partition("\n")[0])
 
 
 def _of_builder(judged: Judged) -> Blocker | None:
-    found, known = judged.diagnosis, _operators(judged)
-    make = partial(
-        Blocker, cls=judged.classification.cls, reason=judged.classification.reason, diagnosis=found
-    )
+    found = judged.diagnosis
     # The only node of an operator is taken for the place of what names no node, and may not be what is meant.
     doubtful = (
         found is not None
@@ -158,18 +123,29 @@ def _of_builder(judged: Judged) -> Blocker | None:
         and _SAID_OF_INT8.search(found.title)
         and found.node not in found.message
     )
-    if found and found.node in known and not doubtful:
-        return make((found.node,), known[found.node])
+    if found and found.node in _operators(judged) and not doubtful:
+        return _blocker(judged, (found.node,), found)
     for text in (found.message if found else "", *complaints.errors(judged.outcome)):
         region = _REGION.search(text)
         nodes = map_names(region.group(), judged.outcome.nodes) if region else ()
         if nodes:
-            return make(nodes, "" if len(nodes) > 1 else known[nodes[0]])
+            region_of = _blocker(judged, nodes, found)
+            return structs.replace(region_of, operator="") if len(nodes) > 1 else region_of
     meant = _meant(found, judged.outcome.nodes) if found and found.operator else ()
     if not meant:
         return None
-    operators = tuple(dict.fromkeys(node.op for node in meant))
-    return make(tuple(node.name for node in meant), " or ".join(operators), named=len(meant) == 1)
+    return structs.replace(_blocker(judged, tuple(node.name for node in meant), found), named=len(meant) == 1)
+
+
+def _blocker(judged: Judged, nodes: tuple[str, ...], cause: Diagnosis | None, reason: str = "") -> Blocker:
+    """Return a refusal of nodes of one operator, by a known cause if there is one."""
+    operators, cls = _operators(judged), judged.classification.cls
+    operator = " or ".join(dict.fromkeys(operators[node] for node in nodes))
+    found = Blocker(nodes, operator, cls, reason or judged.classification.reason)
+    if cause is None:
+        return found
+    said = {"title": cause.title, "cause": cause.cause, "advice": cause.advice}
+    return structs.replace(found, signature=cause.id, **said)
 
 
 def _meant(found: Diagnosis, nodes: tuple[Node, ...]) -> tuple[Node, ...]:

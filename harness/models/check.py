@@ -1,14 +1,15 @@
-"""Tells how a model fares on a target, and from one target to another; pure functions of judged cells."""
+"""Tells how a model fares on a target; pure functions of judged cells."""
 
 from __future__ import annotations
 
 import shlex
 import statistics
-from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from harness.judge.cell import Judged
 from harness.judge.classify import Lost
+from harness.known.further import Became
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
 from harness.words import GOOD, UNJUDGED, Class, Precision, Word
@@ -35,18 +36,12 @@ class Trouble(Word):
     NUMBERS = "numbers"
 
 
-@dataclass(frozen=True)
-class Change:
-    """A node that runs in another precision on one side than on the other; None where no layer names it."""
+class Change(NamedTuple):
+    """A node that runs in another precision on one side than on the other."""
 
     node: str
-    before: Precision | None
-    after: Precision | None
-
-    @property
-    def loses(self) -> bool:
-        """Tell whether a narrow type gave way to another one."""
-        return self.before in NARROW and self.after is not None and self.after not in NARROW
+    before: Precision
+    after: Precision
 
 
 def ran(judged: Judged) -> bool:
@@ -110,7 +105,7 @@ def troubles(judged: Judged) -> frozenset[Trouble]:
         found.add(Trouble.BUILD)
     if judged.classification.lost and judged.demanded:
         found.add(Trouble.INT8_LOSS)
-    if judged.classification.cls in (Class.INACCURATE, Class.RUN_FAILED, Class.LOAD_FAILED):
+    if engine_made(judged) and judged.classification.cls not in GOOD | {Class.PRECISION_LOST}:
         found.add(Trouble.NUMBERS)
     return frozenset(found)
 
@@ -118,8 +113,7 @@ def troubles(judged: Judged) -> frozenset[Trouble]:
 def changes(before: Judged, after: Judged) -> tuple[Change, ...]:
     """Return the nodes that run in another precision after than before, in the model's order.
 
-    Where one side made no engine nothing can be said. Of a node that multiplies nothing is lost by being absorbed into
-    another layer; of one of the graph's other nodes only a narrow type that became a float is told.
+    Empty if either side built no engine. Of nodes that do not multiply only those are told that left a narrow type.
     """
     if not (engine_made(before) and engine_made(after)):
         return ()
@@ -127,8 +121,8 @@ def changes(before: Judged, after: Judged) -> tuple[Change, ...]:
     for node in before.outcome.nodes:
         old, new = before.precision.get(node.name), after.precision.get(node.name)
         if old is not None and new is not None and not same_precision(old, new):
-            change = Change(node.name, old, new)
-            found += [change] if node.op in MULTIPLYING or change.loses else []
+            left = old in NARROW and new not in NARROW
+            found += [Change(node.name, old, new)] if left or node.op in MULTIPLYING else []
     return tuple(found)
 
 
@@ -145,32 +139,11 @@ def lost_by_time(judged: Judged) -> tuple[tuple[Lost, float | None], ...]:
     return tuple(sorted(found, key=lambda each: -(each[1] or 0.0)))
 
 
-def worse(before: Judged, after: Judged) -> frozenset[Trouble]:
-    """Return the troubles of the later side that the earlier one does not have.
-
-    INT8 is worse as soon as one node that ran in a narrow type before does not any more, whatever else was lost before.
-    Of a model that was not built before nothing is taken away.
-    """
-    if Trouble.BUILD in troubles(before):
-        return frozenset()
-    found = set(troubles(after) - troubles(before))
-    if any(change.loses for change in changes(before, after)) and after.demanded:
-        found.add(Trouble.INT8_LOSS)
-    return frozenset(found)
-
-
-def static_troubles(judged: Judged, blocked: Container[tuple[str, str]]) -> frozenset[Trouble]:
-    """Return that a model does not build where it was not run and is `blocked`, by variant and target."""
-    key = judged.cell.variant.name, judged.cell.target.name
-    return frozenset({Trouble.BUILD}) if not ran(judged) and key in blocked else frozenset()
-
-
-def step_troubles(before: Judged, after: Judged, blocked: Container[tuple[str, str]]) -> frozenset[Trouble]:
-    """Return the troubles that are new from one target to another; `blocked` speaks for models that were not run."""
-    if ran(before) and ran(after):
-        return worse(before, after)
-    sides = [troubles(each) | static_troubles(each, blocked) for each in (before, after)]
-    return frozenset({Trouble.BUILD}) & (sides[1] - sides[0]) if not ran(after) else frozenset()
+def became(judged: Judged) -> Became:
+    """Return the outcome of a model in short."""
+    precision, kept, wanted = (coverage(judged) if judged.outcome.layers else None) or (None, 0, 0)
+    found = judged.classification
+    return Became(found.cls, judged.signature, found.reason, precision, kept, wanted)
 
 
 def median_ms(judged: Judged) -> float | None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import onnx
 
 from harness.errors import HandledError
 from harness.judge.cell import Judged
+from harness.known.further import Blockers, FurtherEntry, LeftEntry
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
-from harness.models.blockers import OF_A_NODE, Blocker, Blockers, blamed, blockers
-from harness.models.check import coverage, ran, troubles, untold, works
+from harness.models.blockers import OF_A_NODE, blamed, blockers
+from harness.models.check import became, ran, troubles, untold, works
 from harness.models.own.data import Given
 from harness.models.own.model import OwnModel
 from harness.models.rewrites import unquantised
 from harness.models.trying import Bench, Tries
-from harness.models.workarounds import Tried, Workarounds, workarounds
+from harness.models.workarounds import Workarounds, workarounds
 from harness.text import did_you_mean
 
 _AUTO = "auto"
@@ -41,6 +41,12 @@ class LeftFloat:
     least: bool
     tries: int
     seconds: float
+
+    def entry(self) -> LeftEntry:
+        """Return it as results.json has it."""
+        helps, least = self.judged is not None and works(self.judged), self.least and self.judged is not None
+        said = became(self.judged) if self.judged else None
+        return LeftEntry(self.nodes, self.of, helps, least, said, self.tries, round(self.seconds, 3))
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,24 @@ class Further:
     def answered(self) -> bool:
         """Tell whether anything was asked."""
         return any((self.blockers, self.left, self.workarounds))
+
+    @property
+    def made(self) -> dict[str, tuple[onnx.ModelProto, str]]:
+        """Return the model that helps, or has the named nodes left in floating point, and its name, by question."""
+        best, found = self.workarounds and self.workarounds.best, {}
+        if self.left and self.left.model:
+            found["leave_float"] = self.left.model, " ".join(self.left.nodes)
+        if best:
+            found["workarounds"] = best.model, best.rewrite.name
+        return found
+
+    def entry(self) -> FurtherEntry:
+        """Return it as results.json has it."""
+        cell = self.before.cell
+        names = cell.id, cell.variant.name, cell.variant.title, cell.target.name
+        left = self.left.entry() if self.left else None
+        tried = self.workarounds.entry() if self.workarounds else None
+        return FurtherEntry(*names, self.blockers, left, tried)
 
 
 @dataclass(frozen=True)
@@ -231,82 +255,3 @@ def _as_named(graph: onnx.ModelProto, named: tuple[str, ...], bench: Callable[..
     left = unquantised(graph, named)
     judged = None if left is None else bench(left)
     return LeftFloat(named, quantised_nodes(graph), left, judged, least=False, tries=1, seconds=0.0)
-
-
-def as_json(found: Further) -> dict[str, Any]:
-    """Return an entry of results.json's `further`; a question that was not asked is null."""
-    cell, left, tried = found.before.cell, found.left, found.workarounds
-    best = tried.best if tried else None
-    return {
-        "cell": cell.id,
-        "variant": cell.variant.name,
-        "model": cell.variant.title,
-        "target": cell.target.name,
-        "blockers": found.blockers and {
-            "found": [_blocker(each) for each in found.blockers.found],
-            "end": found.blockers.end,
-            "cut_as_well": list(found.blockers.behind),
-            **_spent(found.blockers.tries, found.blockers.seconds),
-        },
-        "leave_float": left and {
-            "nodes": list(left.nodes),
-            "of": list(left.of),
-            "helps": left.judged is not None and works(left.judged),
-            "least": left.least and left.judged is not None,
-            "became": _became(left.judged),
-            **_spent(left.tries, left.seconds),
-        },
-        "workarounds": tried and {
-            "best": best.rewrite.name if best else None,
-            "tried": [_tried(each) for each in tried.tried],
-            "nothing_to_change": [each.name for each in tried.unfit],
-            "seconds": round(tried.seconds, 3),
-        },
-    }  # fmt: skip
-
-
-def _spent(tries: int, seconds: float) -> dict[str, float]:
-    return {"tries": tries, "seconds": round(seconds, 3)}
-
-
-def _became(judged: Judged | None) -> dict[str, Any] | None:
-    """Return the outcome of a model that was tried, in short."""
-    if judged is None:
-        return None
-    precision, kept, wanted = (coverage(judged) if judged.outcome.layers else None) or (None, 0, 0)
-    return {
-        "class": str(judged.classification.cls),
-        "signature": judged.signature,
-        "reason": judged.classification.reason,
-        "precision": precision and str(precision),
-        "kept": kept,
-        "wanted": wanted,
-    }
-
-
-def _blocker(found: Blocker) -> dict[str, Any]:
-    cause = found.diagnosis
-    return {
-        "nodes": list(found.nodes),
-        "operator": found.operator,
-        "named": found.named,
-        "after_cut": found.after_cut,
-        "class": str(found.cls),
-        "reason": found.reason,
-        "signature": cause and cause.id,
-        **{name: getattr(cause, name, "") for name in ("title", "cause", "advice")},
-    }
-
-
-def _tried(found: Tried) -> dict[str, Any]:
-    rewrite = found.rewrite
-    return {
-        "name": rewrite.name,
-        "title": rewrite.title,
-        "costs": rewrite.cost,
-        "proof": list(rewrite.proof),
-        "gain": found.gain,
-        "became": _became(found.judged),
-        "outputs": [asdict(each) for each in found.numbers],
-        "uncompared": found.uncompared,
-    }

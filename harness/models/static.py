@@ -41,8 +41,8 @@ def patterns(cases: Sequence[Case] | Path, matrix: Matrix) -> tuple[Known | None
 
 def static_answers(
     models: Sequence[OwnModel], judged: Sequence[Judged], patterns: Known | None
-) -> Mapping[tuple[str, str], Static]:
-    """Return the answer for each model and target, by variant and target; `patterns` are None where no cases are."""
+) -> Mapping[str, Static]:
+    """Return the answer for each model and target, by cell; `patterns` are None where no cases are."""
     found = {}
     tabled = any(each.cell.target.traits.tabled for each in judged)
     for model in models:
@@ -57,7 +57,7 @@ def static_answers(
                 claims = (one for match in claimed for one in _reported(match, each, target))
                 findings = ranked((*held.on(target), *claims))
                 remark, elsewhere = held.remark(target), tuple(_elsewhere(claimed, each))
-                found[model.variant.name, target.name] = Static(findings, remark, elsewhere)
+                found[each.cell.id] = Static(findings, remark, elsewhere)
     return found
 
 

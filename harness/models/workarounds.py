@@ -10,8 +10,9 @@ import onnx
 
 from harness.case import Profile
 from harness.judge.cell import Judged
+from harness.known.further import TriedEntry, WorkaroundsEntry
 from harness.models.blockers import blamed
-from harness.models.check import engine_made, kept, ran
+from harness.models.check import became, engine_made, kept, ran
 from harness.models.graphs import outside, valid, with_shapes
 from harness.models.own.data import made_up
 from harness.models.reading import MOST_EVALUATED
@@ -40,6 +41,12 @@ class Tried:
     numbers: tuple[Accuracy, ...] = ()
     uncompared: str = ""
 
+    def entry(self) -> TriedEntry:
+        """Return it as results.json has it."""
+        rewrite = self.rewrite
+        said = rewrite.name, rewrite.title, rewrite.cost, rewrite.proof, self.gain
+        return TriedEntry(*said, became(self.judged), self.numbers, self.uncompared)
+
 
 @dataclass(frozen=True)
 class Workarounds:
@@ -54,6 +61,13 @@ class Workarounds:
         """Return the cheapest of those after which most nodes run in the types asked of them; None where none helps."""
         return max(
             (each for each in self.tried if each.gain), key=lambda each: kept(each.judged), default=None
+        )
+
+    def entry(self) -> WorkaroundsEntry:
+        """Return them as results.json has them."""
+        best, unfit = self.best.rewrite.name if self.best else None, tuple(each.name for each in self.unfit)
+        return WorkaroundsEntry(
+            best, tuple(each.entry() for each in self.tried), unfit, round(self.seconds, 3)
         )
 
 

@@ -1,22 +1,24 @@
-"""The further tries of a check: plain data in a file beside its report, and the rows that show it everywhere."""
+"""The further tries of a check as rows, which show them everywhere."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import jsonschema
+from msgspec import structs
 
-from harness.bounded import SMALL, parse_json, read_bytes
-from harness.errors import HandledError
+from harness.known.further import (
+    Became,
+    Blocker,
+    Blockers,
+    FurtherEntry,
+    LeftEntry,
+    TriedEntry,
+    WorkaroundsEntry,
+)
 from harness.text import clip, some
-from harness.words import PREDICATE, Class, said
+from harness.words import PREDICATE, said
 
-#: Beside a report, as records are: what a report is made of and cannot be made again of the records.
-_SCHEMA = Path(__file__).parent / "further.schema.json"
-FURTHER = "further.json"
 _MOST_NAMES, _WIDEST = 4, 640
 
 
@@ -30,130 +32,93 @@ class Row(NamedTuple):
     answer: str
 
 
-def further_beside(folder: Path) -> tuple[dict[str, Any], ...]:
-    """Return the entries of `further.json` in a reports folder, none where it is missing; raises HandledError."""
-    path = folder / FURTHER
-    if not path.exists():
-        return ()
-    try:
-        entries = parse_json(read_bytes(path, SMALL))
-    except (OSError, ValueError) as error:
-        raise HandledError(f"{path}: cannot be read ({error}); run the check again") from error
-    fault = next(iter(jsonschema.Draft202012Validator(further_schema()).iter_errors(entries)), None)
-    if fault is not None:
-        raise HandledError(f"{path}: {fault.json_path}: {fault.message[:200]}; run the check again")
-    try:
-        further_rows(entries)
-    except OverflowError as error:
-        raise HandledError(
-            f"{path}: holds a number that is too large to be shown; run the check again"
-        ) from error
-    return tuple(entries)
-
-
-def further_text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of `further.json`."""
-    return json.dumps(entries, indent=1, sort_keys=True) + "\n"
-
-
-def further_rows(entries: Sequence[Mapping[str, Any]], question: str = "") -> tuple[Row, ...]:
+def further_rows(entries: Iterable[FurtherEntry], question: str = "") -> tuple[Row, ...]:
     """Return entries as rows of a table, in their order; `question`, as an entry has it, leaves out the others."""
     return tuple(
-        Row(entry["model"], entry["target"], *words)
+        Row(entry.model, entry.target, *words)
         for entry in entries
         for key, told in _TOLD.items()
-        if entry[key] is not None and question in ("", key)
-        for words in told(entry[key])
+        if getattr(entry, key) is not None and question in ("", key)
+        for words in told(getattr(entry, key))
     )
 
 
-def further_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `further.json`, with the words of `Class`."""
-    found: dict[str, Any] = json.loads(_SCHEMA.read_text(encoding="utf-8"))
-    found["$defs"]["class"] = {"enum": [str(cls) for cls in Class]}
-    return found
-
-
-def _blockers(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for each in _kinds(found["found"]):
-        nodes = each["nodes"]
-        many = f"{len(nodes)} times " if each["operator"] and each["named"] and len(nodes) > 1 else ""
-        where = f"{many}{each['operator'] or 'a fused region'}: {some(nodes, _MOST_NAMES)}"
-        where += "" if each["named"] else " (one of these: the engine names none)"
-        cut = "after a cut: " if each["after_cut"] else ""
-        why = f"{each['signature']}: {each['title']}" if each["signature"] else each["reason"]
-        yield "blockers", where, _short(f"{cut}{why}{'. ' if each['advice'] else ''}{each['advice']}")
-    if found["cut_as_well"]:
+def _blockers(found: Blockers) -> Iterator[tuple[str, str, str]]:
+    for each in _kinds(found.found):
+        nodes = each.nodes
+        many = f"{len(nodes)} times " if each.operator and each.named and len(nodes) > 1 else ""
+        where = f"{many}{each.operator or 'a fused region'}: {some(nodes, _MOST_NAMES)}"
+        where += "" if each.named else " (one of these: the engine names none)"
+        cut = "after a cut: " if each.after_cut else ""
+        why = f"{each.signature}: {each.title}" if each.signature else each.reason
+        yield "blockers", where, _short(f"{cut}{why}{'. ' if each.advice else ''}{each.advice}")
+    if found.cut_as_well:
         yield (
             "blockers",
-            some(found["cut_as_well"], _MOST_NAMES),
+            some(found.cut_as_well, _MOST_NAMES),
             "cut as well: their inputs have no known shape",
         )
-    yield "blockers", "in the end", _short(found["end"])
+    yield "blockers", "in the end", _short(found.end)
 
 
-def _kinds(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _kinds(found: Sequence[Blocker]) -> list[Blocker]:
     """Return blockers with those of one cause and operator as one, in place of the first of them."""
-    kinds: dict[object, Mapping[str, Any]] = {}
+    kinds: dict[object, Blocker] = {}
     for number, each in enumerate(found):
-        alike = each["signature"] and each["named"] and each["operator"]
-        key = (each["signature"], each["operator"]) if alike else number
+        alike = each.signature and each.named and each.operator
+        key = (each.signature, each.operator) if alike else number
         first = kinds.get(key)
-        kinds[key] = {**first, "nodes": [*first["nodes"], *each["nodes"]]} if first else each
+        kinds[key] = structs.replace(first, nodes=(*first.nodes, *each.nodes)) if first else each
     return list(kinds.values())
 
 
-def _left(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    if found["became"] is None:
-        why = "does not help" if found["of"] else "none of its nodes is quantised"
+def _left(found: LeftEntry) -> Iterator[tuple[str, str, str]]:
+    if found.became is None:
+        why = "does not help" if found.of else "none of its nodes is quantised"
         yield "left in floating point", "every quantised node", why
         return
-    least = "; none of them can be spared" if found["least"] else ""
-    helps = "helps" if found["helps"] else "does not help"
-    about = f"{len(found['nodes'])} of {len(found['of'])} quantised nodes: {','.join(found['nodes'])}"
-    yield "left in floating point", about, f"{helps}: {_became(found['became'])}{least}"
+    least = "; none of them can be spared" if found.least else ""
+    helps = "helps" if found.helps else "does not help"
+    about = f"{len(found.nodes)} of {len(found.of)} quantised nodes: {','.join(found.nodes)}"
+    yield "left in floating point", about, f"{helps}: {_became(found.became)}{least}"
 
 
-def _workarounds(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _workarounds(found: WorkaroundsEntry) -> Iterator[tuple[str, str, str]]:
     vain: dict[str, list[str]] = {}
-    for each in found["tried"]:
-        if not each["gain"]:
-            vain.setdefault(_became(each["became"]), []).append(each["name"])
+    for each in found.tried:
+        if not each.gain:
+            vain.setdefault(_became(each.became), []).append(each.name)
             continue
-        best = " (the best)" if each["name"] == found["best"] else ""
-        gain = f" ({each['gain']})" if each["gain"] != "builds" else ""
-        proof = f"; proven by {', '.join(each['proof'])}" if each["proof"] else ""
-        answer = f"{_became(each['became'])}{gain}{best}; costs {each['costs']}; {_outputs(each)}{proof}"
-        yield "workarounds", f"{each['name']}: {each['title']}", _short(answer)
+        best = " (the best)" if each.name == found.best else ""
+        gain = f" ({each.gain})" if each.gain != "builds" else ""
+        proof = f"; proven by {', '.join(each.proof)}" if each.proof else ""
+        answer = f"{_became(each.became)}{gain}{best}; costs {each.costs}; {_outputs(each)}{proof}"
+        yield "workarounds", f"{each.name}: {each.title}", _short(answer)
     for became, names in vain.items():
         yield "workarounds", ", ".join(names), f"in vain: {became}"
-    if found["nothing_to_change"]:
-        yield "workarounds", ", ".join(found["nothing_to_change"]), "nothing to change"
+    if found.nothing_to_change:
+        yield "workarounds", ", ".join(found.nothing_to_change), "nothing to change"
 
 
 #: In the order in which they are asked.
-_TOLD = {"blockers": _blockers, "leave_float": _left, "workarounds": _workarounds}
+_TOLD: dict[str, Any] = {"blockers": _blockers, "leave_float": _left, "workarounds": _workarounds}
 
 
-def _became(found: Mapping[str, Any]) -> str:
-    kept = (
-        f", {said(found['precision']).upper()} {found['kept']}/{found['wanted']}" if found["wanted"] else ""
-    )
-    cause = f" ({found['signature']})" if found["signature"] else ""
-    return f"{PREDICATE[Class(found['class'])]}{cause}{kept}"
+def _became(found: Became) -> str:
+    kept = f", {said(found.precision or '').upper()} {found.kept}/{found.wanted}" if found.wanted else ""
+    cause = f" ({found.signature})" if found.signature else ""
+    return f"{PREDICATE[found.cls]}{cause}{kept}"
 
 
-def _outputs(found: Mapping[str, Any]) -> str:
-    if found["uncompared"] or not found["outputs"]:
-        return f"outputs not compared: {found['uncompared'] or 'none'}"
-    worst = max(
-        found["outputs"], key=lambda each: (not each["shape_matches"], each["not_finite"], each["max_rel"])
-    )
-    if not worst["shape_matches"]:
-        return f"output {worst['output']!r} has another shape"
-    if worst["max_abs"] == 0 and not worst["not_finite"]:
+def _outputs(found: TriedEntry) -> str:
+    if found.uncompared or not found.outputs:
+        return f"outputs not compared: {found.uncompared or 'none'}"
+    worst = max(found.outputs, key=lambda each: (not each.shape_matches, each.not_finite, each.max_rel))
+    if not worst.shape_matches:
+        return f"output {worst.output!r} has another shape"
+    if worst.max_abs == 0 and not worst.not_finite:
         return "all outputs the same"
-    return f"outputs off by {worst['max_rel']:.2g} at most, cosine {worst['cosine']:.6f}"
+    return f"outputs off by {worst.max_rel:.2g} at most, cosine {worst.cosine:.6f}"
 
 
 def _short(text: str) -> str:

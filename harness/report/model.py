@@ -20,6 +20,7 @@ from harness.errors import HandledError
 from harness.judge.names import load_names
 from harness.known.cell import general_advice, without_blanks
 from harness.known.claim import says, seen_by, source
+from harness.known.further import FurtherEntry
 from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
 from harness.record.archive import decompress
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
@@ -113,8 +114,8 @@ class Results:
     matrix_sha256: str = ""
     submissions: tuple[SentIn, ...] = ()
     troubles: dict[str, tuple[Reported, ...]] = field(default_factory=dict)
-    #: What a check tried beyond its models as they are; plain data, as results.schema.json has it.
-    further: tuple[dict[str, Any], ...] = ()
+    #: What a check tried beyond its models as they are.
+    further: tuple[FurtherEntry, ...] = ()
     steps: Steps = field(default_factory=Steps)
 
     def __repr__(self) -> str:

@@ -19,7 +19,6 @@ from markupsafe import Markup
 
 from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
-from harness.report.further import further_rows
 from harness.report.labels import KINDS, MARKS, ROLES
 from harness.text import visible
 
@@ -63,8 +62,12 @@ _AS_IT_IS = (
 )
 
 
-def render(data: Mapping[str, Any], text: str, suites: Mapping[str, str]) -> str:
+def render(
+    data: Mapping[str, Any], text: str, suites: Mapping[str, str], further: Sequence[Sequence[str]] = ()
+) -> str:
     """Return the page of a results.json, parsed and as its text; `suites` are titles of pages by their place.
+
+    `further` are the rows of a check's further tries.
 
     The same text gives the same page, but for another build of zlib.
     """
@@ -79,7 +82,7 @@ def render(data: Mapping[str, Any], text: str, suites: Mapping[str, str]) -> str
             script=Markup(script),  # noqa: S704
             policy=policy(style, script),
             results=Markup(_packed(text)),  # noqa: S704  (base64)
-            words=Markup(_packed(_words(suites, further_rows(data.get("further", ()))))),  # noqa: S704
+            words=Markup(_packed(_words(suites, further))),  # noqa: S704
         )
     )
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from itertools import groupby
-from typing import Any
 
 import onnx
 
@@ -24,6 +23,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first
 from harness.known.claim import seen_by
+from harness.known.further import FurtherEntry
 from harness.known.listed import Finding, StaticModel
 from harness.known.model import CaseView, Known, TargetView
 from harness.matrix import Matrix
@@ -32,8 +32,6 @@ from harness.plan.by_hand import by_hand
 from harness.plan.cells import reproduced_on, reproduced_said
 from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import Today, is_stale, speaking, todays
-from harness.record.store import Store
-from harness.report.further import further_beside
 from harness.report.kept import Kept
 from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps
 from harness.report.views import target_views, variant_view
@@ -51,8 +49,8 @@ SEEDS = ("mish", "conv_silu", "instance_norm", "depthwise_qdq", "q_plugin_dq")
 class Recorded:
     """The sources of a report, each read and built once: today's cells and models, every outcome of a store.
 
-    `commands` are the lines that make a target's container by hand, by target; `further` is plain data on models that a
-    check rewrote or cut. `listed` are findings without a run by cell; None has today's models held against the tables.
+    `commands` are the lines that make a target's container by hand, by target. `further` is all that a check tried
+    beyond its models, `listed` are findings without a run by cell; None has today's models held against the tables.
     """
 
     matrix: Matrix
@@ -62,7 +60,7 @@ class Recorded:
     today: Mapping[str, Today]
     outcomes: Sequence[Outcome]
     commands: Commands
-    further: tuple[dict[str, Any], ...] = ()
+    further: tuple[FurtherEntry, ...] = ()
     listed: Mapping[str, Finding] | None = None
     #: By the record's place in memory: history and report judge the same records.
     _judged: dict[int, Judged] = field(default_factory=dict)
@@ -83,16 +81,6 @@ class Recorded:
         if known is None:
             known = self._judged[id(outcome)] = judge_cell(cell, outcome)
         return known
-
-
-def recorded(
-    matrix: Matrix, cases: Sequence[Case], store: Store, commands: Commands | None = None
-) -> Recorded:
-    """Return the records of a store beside today's matrix and cases."""
-    found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
-    known = {cell.id for cell in found.cells}
-    further = tuple(entry for entry in further_beside(store.path) if entry["cell"] in known)
-    return replace(found, further=further)
 
 
 def of_outcomes(

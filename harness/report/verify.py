@@ -22,7 +22,7 @@ from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.report.model import content, load_results, results_file
 from harness.report.page import unpacked
-from harness.report.results import Commands, Recorded, layer_files, recorded, results_of, run_records
+from harness.report.results import Commands, Recorded, layer_files, of_outcomes, results_of, run_records
 from harness.report.summary import summary
 from harness.report.writer import LAYERS, layers_place, model_files, report_texts, schema_text, suites_beside
 
@@ -41,7 +41,7 @@ def verify_report(
     run's history is kept; that results.json keeps to its schema and accounts for each cell once; and that every file of
     the report follows from the records (byte for byte, but for how the page's evidence is packed).
     """
-    found = recorded(matrix, cases, store, commands)
+    found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
     texts = report_texts(results_of(found, read_history(store.path)), suites_beside(folder))
     files = {name: text.encode() for name, text in texts.items()} | model_files(found.models)
     return verify_recorded(found, store, folder, files)

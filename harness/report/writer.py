@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,20 @@ from harness.case import Case, Expectation
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history.runs import read_history, update_history
 from harness.known.claim import says
+from harness.known.further import FurtherEntry
+from harness.known.listed import Finding
 from harness.known.model import Known, OnGpu, TargetView
 from harness.matrix import Matrix
 from harness.record.from_json import plain
 from harness.record.store import SUITES, Store, write_whole
 from harness.report.errors import ErrorEntry, error_entries
-from harness.report.further import FURTHER, further_schema, further_text
+from harness.report.further import further_rows
 from harness.report.kept import Kept
 from harness.report.labels import bucket
 from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, Reported, Results
 from harness.report.page import render
 from harness.report.pages import own_pages
-from harness.report.results import Commands, Models, layer_files, recorded, results_of, run_records
+from harness.report.results import Commands, Models, layer_files, of_outcomes, results_of, run_records
 from harness.report.summary import summary
 from harness.text import visible
 
@@ -53,12 +56,16 @@ def build_report(  # noqa: PLR0913
     commands: Commands | None = None,
     *,
     kept: Kept | None = None,
+    listed: Mapping[str, Finding] | None = None,
+    further: Iterable[FurtherEntry] = (),
 ) -> Results:
     """Write the history of the runs in a store beside it, and the report into a folder; return its results.
 
     `commands` are the lines that make a target's container by hand, by target; `kept` is what was concluded before.
+    A check gives the findings on its cells without a run, and what it tried beyond its models.
     """
-    found = recorded(matrix, cases, store, commands)
+    found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
+    found = replace(found, listed=listed, further=tuple(further))
     update_history(store.path, run_records(found, read_history(store.path)))
     results = results_of(found, read_history(store.path), kept=kept)
     if kept:
@@ -139,14 +146,6 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
         ) from error
 
 
-def write_further(folder: Path, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Write the further tries of a check beside its report; those of an earlier check go. Raises as `write_report`."""
-    if entries:
-        write_files(folder, {FURTHER: further_text(entries).encode()})
-    else:
-        (folder / FURTHER).unlink(missing_ok=True)
-
-
 def model_files(models: Models) -> dict[str, bytes]:
     """Return the model of every variant by its place in the report's folder."""
     return {f"{MODELS}/{case}-{variant}.onnx": data for (case, variant), data in models.items()}
@@ -155,7 +154,7 @@ def model_files(models: Models) -> dict[str, bytes]:
 def report_texts(results: Results, suites: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the text of every file of the report by its name; `suites` are titles of pages by their place."""
     text = results_json(results)
-    page = render(json.loads(text), text, suites or {})
+    page = render(json.loads(text), text, suites or {}, further_rows(results.further))
     return dict(zip(FILES, (text, schema_text(), table(results), summary(results), page), strict=True))
 
 
@@ -273,7 +272,7 @@ _TEXT = {"type": "string"}
 def results_schema() -> dict[str, Any]:
     """Return the JSON Schema of results.json."""
     _, made = msgspec.json.schema_components(_ROOTS, ref_template="#/$defs/{name}")
-    parts: dict[str, Any] = {**made, **further_schema()["$defs"]}
+    parts: dict[str, Any] = made
     for name in ("Known", "OnGpu"):
         properties = parts[name]["properties"]
         parts[name]["properties"] = {NAMES.get(key, key): part for key, part in properties.items()}
@@ -295,7 +294,7 @@ def results_schema() -> dict[str, Any]:
     parts["Known"]["additionalProperties"] = False
     top = parts.pop("Results")["properties"]
     del top["troubles"]
-    top["schema"], top["further"] = {"const": RESULTS_SCHEMA}, _many("further")
+    top["schema"] = {"const": RESULTS_SCHEMA}
     top["signatures"] = {"type": "object", "additionalProperties": {"$ref": "#/$defs/ErrorEntry"}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

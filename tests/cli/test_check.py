@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import onnx
 import pytest
@@ -23,6 +24,7 @@ from harness.models.trying import run_models
 from harness.plan import Cell
 from harness.record.outcome import End, Outcome
 from harness.record.store import Store
+from harness.report.page import unpacked
 from tests.models import data
 
 pytestmark = pytest.mark.unit
@@ -43,7 +45,7 @@ def ran(toy: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append("ran")
         return run_models(*words, **more)
 
-    monkeypatch.setattr("harness.cli.check.run_models", noted)
+    monkeypatch.setattr("harness.models.checking.run_models", noted)
     return seen
 
 
@@ -110,21 +112,25 @@ def test_a_report_may_be_made_in_the_folder_that_the_same_command_makes(ran: lis
     words = ("--write", "new.onnx", "--leave-float", "auto", "--json", "page/out.json", "--html", "page")
     assert check(*words) == 3
     assert ran == ["ran"]
-    written = json.loads(Path("page/out.json").read_bytes())
-    assert {cell.pop("static")["state"] for cell in written["cells"]} == {"clear"}
-    assert written == json.loads(Path("page/results.json").read_bytes())
+    assert Path("page/out.json").read_bytes() == Path("page/results.json").read_bytes()
     assert not Path("new.onnx").exists()
 
 
-def test_what_nvidia_s_table_lacks_counts_as_not_built(
+def test_what_nvidia_s_table_lacks_counts_as_not_built_and_is_in_json_and_page(
     ran: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     onnx.save(data.model("BitwiseNot", number=onnx.TensorProto.INT32, opset=18), "m.onnx")
-    assert check("--json", "out.json") == 1
+    assert check("--json", "out.json", "--html", "page") == 1
     said = capsys.readouterr().out
     assert "blocked    trt86" in said
     assert "opset 18 is above 17" in said
-    (cell,) = json.loads(Path("out.json").read_bytes())["cells"]
+    results = json.loads(Path("out.json").read_bytes())
+    schema = json.loads(Path("page/results.schema.json").read_bytes())
+    assert not list(jsonschema.Draft202012Validator(schema).iter_errors(results))
+    assert json.loads(Path("page/results.json").read_bytes()) == results
+    assert "is blocked (BitwiseNot 'node_of_y': no importer)" in unpacked(Path("page/index.html").read_text())
+    (cell,) = results["cells"]
+    assert (cell["basis"], cell["class"], cell["stands"]) == ("listed", "not_run", "parse_failed")
     assert cell["static"] == {
         "state": "blocked",
         "node": "node_of_y",
@@ -203,7 +209,7 @@ def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
         made = (Outcome(each.id, "model", "m", each.target.name, **fields) for each in cells)  # type: ignore[arg-type]
         return [judge_cell(*pair) for pair in zip(cells, made, strict=True)]
 
-    monkeypatch.setattr("harness.cli.check.run_models", failing)
+    monkeypatch.setattr("harness.models.checking.run_models", failing)
     words = ("--no-blockers",)
     assert check(*words) == 3
     said = capsys.readouterr().out
@@ -226,7 +232,7 @@ def test_a_check_that_is_interrupted_reports_what_it_has(
         sink.append(Outcome.blank(cells[0], "not_run", "no GPU"))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("harness.cli.check.run_models", interrupted)
+    monkeypatch.setattr("harness.models.checking.run_models", interrupted)
     assert check("--html", "out", "--json", "out.json") == 130
     assert Path("out/index.html").is_file()
     assert [each["class"] for each in json.loads(Path("out.json").read_text())["cells"]] == ["not_run"]

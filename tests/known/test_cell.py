@@ -114,7 +114,10 @@ def cell_of(*outcomes: Outcome) -> Known:
 def test_a_finding_is_the_basis_where_nobody_measured_or_reports_and_only_a_blocked_graph_stands(
     state: State, basis: Basis | None, stands: Class | None
 ) -> None:
-    cells, finding = all_cells(factory.matrix(), (factory.case(),)), Finding(state, "n", "Mish", "no importer")
+    cells, finding = (
+        all_cells(factory.matrix(), (factory.case(),)),
+        Finding(state, "n", "Mish", "no importer"),
+    )
     every = [judge_cell(cell, Outcome.blank(cell, "not_run", "no GPU")) for cell in cells]
     free = known_of([next(each for each in every if not each.claims)], static=finding)
     assert (free.cls, free.basis, free.stands, free.static) == (Class.NOT_RUN, basis, stands, finding)

@@ -9,7 +9,8 @@ import pytest
 
 from harness.case import Graph, Profile
 from harness.judge.cell import Judged
-from harness.models.blockers import MOST_TRIES, Blockers, accused, blockers
+from harness.known.further import Blockers
+from harness.models.blockers import MOST_TRIES, accused, blockers
 from tests.models.fake import Engine, judged, refused, unbuilt
 
 pytestmark = pytest.mark.unit
@@ -53,7 +54,7 @@ def test_each_refusal_is_found_behind_the_one_before() -> None:
     ]
     assert found.end == "the rest builds"
     assert found.tries == 2
-    assert found.found[2].diagnosis is not None
+    assert found.found[2].signature is not None
     assert found.found[0].reason == "Exp is odd at /Exp_1"
 
 
@@ -71,7 +72,7 @@ def test_what_reads_a_tensor_of_unknown_shape_is_told_to_be_cut_as_well() -> Non
     g.output(g.node("Relu", [odd], name="/behind"), [2, 4])
     g.output(g.node("Exp", [x], name="/beside"), [2, 4])
     found = search(g.model(), lambda part: refused(("/odd", "Odd", "no Odd")) if nodes(part, "Odd") else {})
-    assert ([each.nodes for each in found.found], found.behind) == ([("/odd",)], ("/behind",))
+    assert ([each.nodes for each in found.found], found.cut_as_well) == ([("/odd",)], ("/behind",))
 
 
 def test_a_fused_region_is_taken_as_the_nodes_that_it_is_of() -> None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.cli.check_lines import told
+from harness.cli.check_lines import concluded
 from harness.judge.cell import Judged, judge_cell
-from harness.models.check import Trouble, changes, coverage, lost_by_time, ran, troubles, worse
+from harness.models.check import Trouble, changes, coverage, lost_by_time, ran, troubles
+from harness.models.checking import Answer, Concluded, Step
 from harness.models.own.model import Wanted, own_case, own_model
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Node, Outcome, Stamps
@@ -38,6 +39,14 @@ def judged(*precisions: str, name: str = "new", **fields: object) -> Judged:
     return judge_cell(cell, replace(made, **fields))  # type: ignore[arg-type]
 
 
+def worse(before: Judged, after: Judged) -> frozenset[Trouble]:
+    return Step(Answer(before), Answer(after)).worse
+
+
+def lines(*found: Judged) -> list[str]:
+    return list(concluded(Concluded(tuple(map(Answer, found)), (), "")))
+
+
 def test_one_node_that_leaves_its_narrow_type_is_worse_whatever_was_lost_before() -> None:
     before, after = judged("int8", "fp32", name="old"), judged("fp32", "int8")
     assert troubles(before) == troubles(after) == {Trouble.INT8_LOSS}
@@ -55,24 +64,22 @@ def test_nodes_that_lost_their_precision_come_by_what_they_take() -> None:
     slow = replace(judged("fp32", "fp32").outcome.layers[1], time_ms=1.5)
     found = judged(layers=(timed, slow))
     assert [(lost.node, taken) for lost, taken in lost_by_time(found)] == [("/b", 1.5), ("/a", 0.25)]
-    assert (
-        next(line for line in told([found], ()) if "ran in" in line) == "  /b ran in fp32, not int8 (1.5 ms)"
-    )
+    assert next(line for line in lines(found) if "ran in" in line) == "  /b ran in fp32, not int8 (1.5 ms)"
     untimed = lost_by_time(judged("fp32", "fp32"))
     assert [(lost.node, taken) for lost, taken in untimed] == [("/a", None), ("/b", None)]
 
 
 def test_a_node_of_which_no_layer_tells_is_named() -> None:
     found = [judged("int8", "", name=name) for name in ("old", "new")]
-    assert [line for line in told(found, ()) if "no layer" in line] == [
+    assert [line for line in lines(*found) if "no layer" in line] == [
         "no layer tells on old, new in what these ran: /b"
     ]
-    assert not [line for line in told([judged("int8", "fp32")], ()) if "no layer" in line]
+    assert not [line for line in lines(judged("int8", "fp32")) if "no layer" in line]
 
 
 def test_why_numbers_were_not_compared_is_told_once() -> None:
     found = [judged("int8", "int8", name=name, uncompared="no reference") for name in ("old", "new")]
-    assert [line for line in told(found, ()) if "compared" in line] == [
+    assert [line for line in lines(*found) if "compared" in line] == [
         "numbers not compared: old, new: no reference"
     ]
 

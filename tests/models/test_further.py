@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,15 +14,16 @@ import pytest
 from harness.api import Checked
 from harness.case import Profile, Recipe
 from harness.judge.cell import Judged
+from harness.known.further import FurtherEntry
 from harness.layers.asked import asked
 from harness.models.blockers import blockers
 from harness.models.check import kept, works
+from harness.models.checking import Answer
 from harness.models.further import (
     MOST_TRIES,
     Asking,
     Further,
     Questions,
-    as_json,
     latest,
     leave_float,
     quantised_nodes,
@@ -32,7 +32,7 @@ from harness.models.own.model import OwnModel, Wanted, own_model
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.trying import Bench
 from harness.models.workarounds import gain, workarounds
-from harness.report.further import further_beside
+from harness.record.from_json import decode, plain
 from harness.words import Precision
 from tests.models.embedded import blocked, network
 from tests.models.fake import Engine, judged, refused, unbuilt
@@ -218,12 +218,10 @@ def asked_of(engine: Engine, questions: Questions) -> tuple[OwnModel, tuple[Furt
 ALL = Questions(leave_float="auto", workarounds=True)
 
 
-def test_all_questions_are_answered_for_a_target_in_the_words_of_the_schema(tmp_path: Path) -> None:
+def test_all_questions_are_answered_for_a_target_in_the_words_of_the_schema() -> None:
     _, (found,) = asked_of(refuses("/front0a/Conv"), ALL)
-    data = json.loads(json.dumps([as_json(found)]))
-    (tmp_path / "further.json").write_text(json.dumps(data))
-    assert further_beside(tmp_path) == tuple(data)
-    (entry,) = data
+    entry = json.loads(json.dumps(plain(found.entry())))
+    assert decode(FurtherEntry, entry) == found.entry()
     assert (entry["leave_float"]["nodes"], entry["leave_float"]["helps"]) == (["/front0a/Conv"], True)
     assert entry["workarounds"]["best"] in {each["name"] for each in entry["workarounds"]["tried"]}
     assert entry["blockers"]["tries"] == found.blockers.tries if found.blockers else False
@@ -240,10 +238,10 @@ def test_a_notebook_shows_what_was_tried() -> None:
     model = blocked()
     before = judged(model, **refused(("/TopK", "TopK", "K <is> large")))
     found = Further(before, blockers=blockers(model, before, lambda part, _: judged(part), clock=lambda: 0.0))
-    shown = Checked("m", (before,), (), (found,))
+    shown = Checked("m", (Answer(before, further=found),))
     assert shown.tried("new") is found
     assert "<td>TopK: /TopK</td>" in shown._repr_html_()
     assert "<td>the rest builds</td>" in shown._repr_html_()
-    assert shown.further_json()[0]["blockers"]["found"][0]["nodes"] == ["/TopK"]
-    assert Checked("m", (before,)).tried("new").blockers is None
-    assert "Tried further" not in Checked("m", (before,))._repr_html_()
+    assert shown.further_json()[0]["blockers"]["found"][0]["nodes"] == ("/TopK",)
+    assert Checked("m", (Answer(before),)).tried("new").blockers is None
+    assert "Tried further" not in Checked("m", (Answer(before),))._repr_html_()

@@ -197,5 +197,5 @@ def test_a_failure_of_a_pattern_is_told_where_what_is_known_here_leaves_it_open(
     each = judged("int8", "int8", **here)
     known = replace(each.cell.case, variants=(replace(own.variant, expectations=tuple(claims)),))
     held = Holds(Match(known, known.variants[0], (("/a",),)))
-    answer = static_answers([own], [each], held)["m", "new"]  # type: ignore[arg-type]
+    answer = static_answers([own], [each], held)[each.cell.id]  # type: ignore[arg-type]
     assert (answer.state is State.REPORTED) is told

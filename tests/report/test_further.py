@@ -1,22 +1,22 @@
-"""What a check tried further, beside its report: in results.json and on the page, kept by whoever writes it again."""
+"""What a check tried further: in results.json and on the page."""
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
-from harness.errors import HandledError
+from harness.known.further import FurtherEntry
 from harness.plan import all_cells
+from harness.record.from_json import decode
 from harness.record.store import Store
-from harness.report.further import further_beside, further_rows
+from harness.report.further import further_rows
 from harness.report.model import Results
 from harness.report.page import unpacked
-from harness.report.verify import verify_report
-from harness.report.writer import build_report, write_further
+from harness.report.writer import build_report
 from tests.report import factory
 from tests.report.browsing import Opened
 
@@ -47,7 +47,7 @@ TRIED = {
 }  # fmt: skip
 
 
-def entry() -> dict[str, Any]:
+def plain_entry() -> dict[str, Any]:
     cell = all_cells(factory.matrix(), (factory.case(),))[0]
     return {
         "cell": cell.id,
@@ -66,23 +66,27 @@ def entry() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def reported(folder: Path, *entries: dict[str, Any]) -> Results:
+def entry(**fields: Any) -> FurtherEntry:
+    return decode(FurtherEntry, {**plain_entry(), **fields})
+
+
+def reported(folder: Path, *entries: FurtherEntry) -> Results:
     with Store(folder) as store:
         for outcome in factory.outcomes().values():
             store.append(outcome, "the log")
-    write_further(folder, entries)
-    return build_report(factory.matrix(), (factory.case(),), Store(folder), folder)
+    return build_report(factory.matrix(), (factory.case(),), Store(folder), folder, further=entries)
 
 
-def test_it_is_in_results_json_and_on_the_page_and_verified(tmp_path: Path) -> None:
+def test_it_is_in_results_json_and_on_the_page(tmp_path: Path) -> None:
     assert reported(tmp_path, entry()).further == (entry(),)
     data = json.loads((tmp_path / "results.json").read_text())
-    assert data["further"] == [entry()]
+    assert data["further"] == [plain_entry()]
+    schema = json.loads((tmp_path / "results.schema.json").read_text())
+    assert not list(jsonschema.Draft202012Validator(schema).iter_errors(data))
     assert Results.from_json(data).further == (entry(),)
     page = (tmp_path / "index.html").read_text()
     assert "<b>large" not in page
     assert "K is <b>large</b>" in unpacked(page)
-    assert verify_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path) == []
 
 
 @pytest.mark.browser
@@ -96,27 +100,10 @@ def test_the_page_has_it_before_the_matrix(browser: Browser, tmp_path: Path) -> 
     made.context.close()
 
 
-def test_a_report_without_it_says_nothing_of_it_and_an_earlier_check_s_goes(tmp_path: Path) -> None:
-    strange = {**entry(), "cell": "another.cell-there"}
-    assert reported(tmp_path, strange).further == ()
-    reported(tmp_path, entry())
-    assert reported(tmp_path).further == ()
+def test_a_report_without_it_says_nothing_of_it(tmp_path: Path) -> None:
+    reported(tmp_path)
     assert "further" not in json.loads((tmp_path / "results.json").read_text())
     assert 'id="further"' not in (tmp_path / "index.html").read_text()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *("{", '{"a": 1}', "[1]", '[{"cell": "x"}]'),
-        json.dumps([entry()]).replace('"max_rel": 0.5', f'"max_rel": {10**400}'),
-    ],
-    ids=range(5),
-)
-def test_a_file_that_is_not_one_is_one_sentence(tmp_path: Path, wrong: str) -> None:
-    (tmp_path / "further.json").write_text(wrong)
-    with pytest.raises(HandledError, match=r"further\.json: .*; run the check again"):
-        further_beside(tmp_path)
 
 
 def test_rows_say_each_answer_once() -> None:
@@ -138,18 +125,16 @@ def test_rows_say_each_answer_once() -> None:
         ("workarounds", "vain", "in vain: fails to build (no-luck)"),
         ("workarounds", "identity", "nothing to change"),
     ]
-    bare = copy.deepcopy(entry())
-    bare.update(blockers=None, workarounds=None)
-    bare["leave_float"]["became"] = None
+    left = {**plain_entry()["leave_float"], "became": None}
+    bare = entry(blockers=None, workarounds=None, leave_float=left)
     assert [row.answer for row in further_rows([bare])] == ["does not help"]
 
 
 def test_blockers_of_one_operator_and_cause_are_one_row() -> None:
-    found = entry()
     alike = [
         {**BLOCKER, "nodes": [f"/{at}"], "named": True, "signature": "odd", "title": "T"} for at in range(6)
     ]
-    found["blockers"]["found"] = [*alike, BLOCKER]
+    found = entry(blockers={**plain_entry()["blockers"], "found": [*alike, BLOCKER]})
     rows = [(row.about, row.answer) for row in further_rows([found], "blockers")]
     assert rows[0] == ("6 times TopK: /0, /1, /2, /3 and 2 more", "after a cut: odd: T")
     assert len(rows) == 4
