@@ -24,12 +24,11 @@ from harness.case import load_cases
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
 from harness.judge.findings import explain
-from harness.known.further import FurtherEntry
+from harness.known.further import Further
 from harness.known.listed import Static
 from harness.matrix import Target, load_matrix
-from harness.models.check import Change, Trouble, changes, coverage, median_ms
-from harness.models.checking import Answer, Check, Step
-from harness.models.further import Further
+from harness.models.check import Answer, Change, Step, Trouble, changes, coverage, median_ms
+from harness.models.checking import Begun, Check, Event
 from harness.models.own.model import OwnModel
 from harness.models.trying import How, run_models
 from harness.plan import all_cells, select
@@ -136,16 +135,11 @@ class Checked:
 
     def tried(self, target: str) -> Further:
         """Return the tries on a target beyond the model as it is; its fields are None where nothing was asked."""
-        found = self.answer(target)
-        return found.further or Further(found.judged)
-
-    @property
-    def _further(self) -> list[FurtherEntry]:
-        return [each.further.entry() for each in self.answers if each.further]
+        return self.answer(target).further
 
     def further_json(self) -> list[dict[str, Any]]:
         """Return the further tries as plain data, as `results.json` has it under `further`."""
-        return [plain(each) for each in self._further]
+        return [plain(each.tried) for each in self.answers if each.tried]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a plain row for each target.
@@ -163,7 +157,7 @@ class Checked:
 
     def _repr_html_(self) -> str:
         shown = _table(self.model, _COLUMNS, [row.values() for row in self.rows()])
-        tried = further_rows(self._further)
+        tried = further_rows(each.tried for each in self.answers if each.tried)
         return shown + (_table("Tried further", Row._fields, tried) if tried else "")
 
 
@@ -204,9 +198,14 @@ def _checked(make: Callable[_Options, Check]) -> Callable[_Options, Checked]:
     @wraps(make)
     def check(*model: _Options.args, **options: _Options.kwargs) -> Checked:
         models: list[OwnModel] = []
-        answers = make(*model, **options).run(lambda event: models.extend(getattr(event, "models", ())))
-        if len(models) != 1:
-            raise HandledError(f"{len(models)} models are named; check them one by one")
+
+        def tell(event: Event) -> None:
+            if isinstance(event, Begun):
+                models.extend(event.models)
+                if len(models) > 1:
+                    raise HandledError(f"{len(models)} models are named; check them one by one")
+
+        answers = make(*model, **options).run(tell)
         return Checked(models[0].label, tuple(answers), models[0].assumed)
 
     check.__name__ = check.__qualname__ = "check"

@@ -28,15 +28,21 @@ from harness.cli.options import (
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError
+from harness.known.further import Further
 from harness.models.check import Trouble
-from harness.models.checking import Begun, Behind, Check, Concluded, Ended, Event, Reading, Trying
-from harness.models.further import Further
+from harness.models.checking import Begun, Behind, Check, Concluded, Event, Now
 from harness.models.graphs import outside
 from harness.record.store import Store
 from harness.report.writer import build_report, results_json
 from harness.run.commands import published_lines
 from harness.scratch import Scratch
 from harness.text import did_you_mean
+
+_FILES = {
+    "inputs": "an .npz with an array for each network input",
+    "expected": "an .npz with what outputs are to be (default: ONNX's reference)",
+    "calibration": "an .npz with batches of each network input for an INT8 calibrator, along the first axis",
+}
 
 
 def add_check(command: argparse.ArgumentParser) -> None:
@@ -79,28 +85,10 @@ def _add_data(command: argparse.ArgumentParser) -> None:
         "--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640,mask:1x640"
     )
     for bound in ("min", "opt", "max"):
-        command.add_argument(
-            f"--{bound}Shapes",
-            dest=f"{bound}_shapes",
-            default="",
-            metavar="SHAPES",
-            help="as trtexec has it",
-        )
-    command.add_argument(
-        "--inputs", type=Path, metavar="FILE", help="an .npz with an array for each network input"
-    )
-    command.add_argument(
-        "--expected",
-        type=Path,
-        metavar="FILE",
-        help="an .npz with what outputs are to be (default: ONNX's reference)",
-    )
-    command.add_argument(
-        "--calibration",
-        type=Path,
-        metavar="FILE",
-        help="an .npz with batches of each network input for an INT8 calibrator, along the first axis",
-    )
+        option, dest = f"--{bound}Shapes", f"{bound}_shapes"
+        command.add_argument(option, dest=dest, default="", metavar="SHAPES", help="as trtexec has it")
+    for name, text in _FILES.items():
+        command.add_argument(f"--{name}", type=Path, metavar="FILE", help=text)
     command.add_argument(
         "--plugin",
         dest="plugins",
@@ -146,26 +134,18 @@ class _Shown:
         self._begun: Begun | None = None
         self._concluded: Concluded | None = None
         self._further: dict[str, Further] = {}
-        self._left: list[str] = []
 
     def tell(self, event: Event) -> None:
         """Print the lines of an event, and show the work that begins with it."""
         match event:
-            case Reading():
-                self._doing.now(f"reading {event.model}")
+            case Now():
+                self._doing.now(event.text)
             case Begun():
-                self._begun, self._left = event, list(event.targets)
-            case Ended():
-                self._left.remove(event.judged.cell.target.name)
+                self._begun = event
             case Concluded():
                 self._concluded = event
-            case Trying():
-                self._doing.now(f"trying what is made of the model: on {event.target}, try {event.count}")
             case Behind():
-                self._further |= {each.before.cell.id: each for each in event.found}
-        if self._begun and isinstance(event, Begun | Ended):
-            every, left = len(self._begun.targets), ", ".join(dict.fromkeys(self._left)) or "nothing"
-            self._doing.now(f"{every - len(self._left)} of {every} done; {left} to come")
+                self._further |= {each.judged.cell.id: each.further for each in event.answers}
         for line in lines(event, self._begun, self._options):
             self._doing.say(line)
         if isinstance(event, Behind) and self._options.write:
@@ -185,7 +165,7 @@ class _Shown:
             folder,
             published_lines(self._begun.matrix),
             listed={each.judged.cell.id: each.static.gravest for each in answers},
-            further=[each.entry() for each in self._further.values() if each.answered],
+            further=self._further.values(),
         )
         if self._options.json:
             write_file(self._options.json, results_json(results).encode(), "give --json another")
@@ -214,11 +194,13 @@ class _Shown:
     def _write(self, event: Behind) -> None:
         """Write the model that an answer found on the target that is meant."""
         goal, (model, *_) = self._options.write, self._options.models
-        for each in event.found:
-            found = each.made.get(event.question)
-            if found is None or each.target not in (self._options.after or self._options.targets):
+        wanted = self._options.after or self._options.targets[0]
+        for each in (one for one in event.answers if one.target == wanted):
+            made, further = each.made.get(event.question), each.further
+            if made is None:
                 continue
-            made, name = found
+            left, tried = further.leave_float, further.workarounds
+            name = " ".join(left.nodes) if left else tried and tried.best
             try:
                 onnx.save(made, goal)
             except (OSError, ValueError) as error:

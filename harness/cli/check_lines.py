@@ -14,6 +14,8 @@ from harness.compare.kinds import TIMED
 from harness.judge.cell import Judged
 from harness.known.listed import Finding, State
 from harness.models.check import (
+    Answer,
+    Step,
     Trouble,
     changes,
     coverage,
@@ -24,7 +26,7 @@ from harness.models.check import (
     troubles,
     untold,
 )
-from harness.models.checking import Answer, Asked, Begun, Behind, Concluded, Ended, Event, Refused, Step
+from harness.models.checking import Asked, Begun, Behind, Concluded, Ended, Event, Refused
 from harness.models.own.model import OwnModel
 from harness.report.further import further_rows
 from harness.text import one_line, visible
@@ -46,12 +48,12 @@ def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Ite
             for model in event.models:
                 yield from head(model)
         case Ended() if begun and ran(event.judged):
-            yield row(event.judged, max(map(len, begun.targets)), several=several)
+            yield row(event.judged, max(len(each.name) for each in begun.matrix), several=several)
         case Concluded():
             yield from concluded(event, options.flags, several=several)
         case Behind():
             yield from _behind(event)
-        case Asked() if not event.asking.troubled:
+        case Asked() if event.asking.before and not event.asking.troubled:
             label, none = event.asking.model.label, "no target that ran"
             if options.leave_float == "auto":
                 yield f"{label}: nothing is to be left in floating point: {none} loses anything"
@@ -275,7 +277,7 @@ def _kinds(findings: Sequence[Finding]) -> Iterator[str]:
 
 def _behind(event: Behind) -> Iterator[str]:
     """Yield the answers to a question, targets that answer alike together."""
-    answers = ((further_rows([each.entry()], event.question), each.target) for each in event.found)
+    answers = ((further_rows([each.further], event.question), each.target) for each in event.answers)
     groups = _grouped((tuple(row._replace(target="") for row in rows), target) for rows, target in answers)
     for rows, targets in groups.items():
         yield f"{event.model.label} on {targets}: {rows[0].question}"

@@ -51,7 +51,7 @@ class Blockers(Struct, frozen=True):
     seconds: float = 0.0
 
 
-class LeftEntry(Struct, frozen=True):
+class LeftFloat(Struct, frozen=True):
     """Nodes left in floating point, of all that are quantised; `least` says that none of them can be spared."""
 
     nodes: tuple[str, ...]
@@ -63,7 +63,7 @@ class LeftEntry(Struct, frozen=True):
     seconds: float
 
 
-class TriedEntry(Struct, frozen=True):
+class Tried(Struct, frozen=True):
     """A rewrite and its outcome; `outputs` are those of the rewritten model against the first one's."""
 
     name: str
@@ -76,16 +76,16 @@ class TriedEntry(Struct, frozen=True):
     uncompared: str
 
 
-class WorkaroundsEntry(Struct, frozen=True):
+class Workarounds(Struct, frozen=True):
     """All rewrites that changed a model, the cheapest first, and those that found nothing to change."""
 
     best: str | None
-    tried: tuple[TriedEntry, ...]
+    tried: tuple[Tried, ...]
     nothing_to_change: tuple[str, ...]
     seconds: float
 
 
-class FurtherEntry(Struct, frozen=True):
+class Further(Struct, frozen=True):
     """What a check tried of one model on one target; null for a question that was not asked.
 
     `cell` is the id of the model's own cell, `model` what the user called it.
@@ -96,5 +96,5 @@ class FurtherEntry(Struct, frozen=True):
     model: str
     target: str
     blockers: Blockers | None = None
-    leave_float: LeftEntry | None = None
-    workarounds: WorkaroundsEntry | None = None
+    leave_float: LeftFloat | None = None
+    workarounds: Workarounds | None = None

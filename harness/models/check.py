@@ -1,18 +1,27 @@
-"""Tells how a model fares on a target; pure functions of judged cells."""
+"""Tells how a model fares on a target, and from one target to another; pure."""
 
 from __future__ import annotations
 
 import shlex
 import statistics
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
+import onnx
+from msgspec import structs
+
+from harness.compare.kinds import Kind, Pair
 from harness.judge.cell import Judged
 from harness.judge.classify import Lost
-from harness.known.further import Became
+from harness.known.cell import known_of
+from harness.known.further import Became, Further
+from harness.known.listed import Static
+from harness.known.model import Known
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
-from harness.words import GOOD, UNJUDGED, Class, Precision, Word
+from harness.words import GOOD, UNJUDGED, Basis, Class, Precision, Word
 
 #: Classes that may come of sizes that nobody gave.
 _BY_SIZES = frozenset(
@@ -171,3 +180,88 @@ def untold(judged: Judged) -> tuple[str, ...]:
         return ()
     unknown = (None, Precision.UNKNOWN)
     return tuple(node for node in judged.wished if judged.precision.get(node) in unknown)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One model on one target: its judged record, the static answer, and what was tried beyond it.
+
+    `made_up` are sizes, as --shapes takes them, that may be why it fails; "" where the user gave all. `made` are the
+    models that tries made, by their question: the one that helps, or that was asked for.
+    """
+
+    judged: Judged
+    static: Static = field(default_factory=Static)
+    made_up: str = ""
+    tried: Further | None = None
+    made: Mapping[str, onnx.ModelProto] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """Return the user's name for the model."""
+        return self.judged.cell.variant.title
+
+    @property
+    def target(self) -> str:
+        """Return the target's name."""
+        return self.judged.cell.target.name
+
+    @property
+    def ran(self) -> bool:
+        """Tell whether the target answered: it can run here, and no machinery failed."""
+        return ran(self.judged)
+
+    @property
+    def further(self) -> Further:
+        """Return what was tried beyond the model as it is."""
+        cell = self.judged.cell
+        return self.tried or Further(cell.id, cell.variant.name, cell.variant.title, cell.target.name)
+
+    def with_further(self, made: onnx.ModelProto | None = None, **answer: Any) -> Answer:  # noqa: ANN401
+        """Return it with the answer to one question, by its name, and the model that was made for it."""
+        models = {**self.made, **dict.fromkeys(answer, made)} if made else self.made
+        return replace(self, tried=structs.replace(self.further, **answer), made=models)
+
+    @cached_property
+    def known(self) -> Known:
+        """Return what is known of the model there, without a run too."""
+        return known_of([self.judged], static=self.static.gravest)
+
+    @property
+    def blocked(self) -> bool:
+        """Tell whether NVIDIA's tables alone say that the model is not built."""
+        return self.known.basis is Basis.LISTED and self.known.stands is not None
+
+    @property
+    def troubles(self) -> frozenset[Trouble]:
+        """Return the troubles of the model there; none where nothing is known."""
+        return frozenset({Trouble.BUILD}) if self.blocked else troubles(self.judged)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A model from one target to another."""
+
+    before: Answer
+    after: Answer
+
+    @cached_property
+    def pair(self) -> Pair:
+        """Return both sides as they are compared everywhere."""
+        return Pair(tuple(self.after.judged.wished.items()), self.before.known, self.after.known)
+
+    @property
+    def unknown(self) -> Answer | None:
+        """Return the side that did not run, or that fails with sizes that were made up; None where both are known."""
+        return next((each for each in (self.before, self.after) if not each.ran or each.made_up), None)
+
+    @property
+    def worse(self) -> frozenset[Trouble]:
+        """Return the troubles that are new on the later side. What did not build before cannot get worse."""
+        kinds, after = {*self.pair.kinds()}, self.after
+        if Trouble.BUILD in self.before.troubles or not (after.blocked or (self.before.ran and after.ran)):
+            return frozenset()
+        fails = kinds & {Kind.BROKEN, Kind.OTHERWISE} or self.pair.unheralded
+        found = after.troubles - self.before.troubles - {Trouble.INT8_LOSS} if fails else frozenset()
+        loses = after.judged.demanded and (Kind.PRECISION_LOST in kinds or self.pair.left)
+        return found | {Trouble.INT8_LOSS} if loses else found

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import onnx
 
 from harness.case import Case
-from harness.compare.kinds import Kind, Pair
 from harness.errors import HandledError
 from harness.judge.cell import Judged
-from harness.known.cell import known_of
-from harness.known.listed import Static
-from harness.known.model import Known
 from harness.matrix import Matrix, load_matrix
-from harness.models.check import Trouble, ran, troubles
-from harness.models.further import Asking, Further, Questions, latest
+from harness.models.check import Answer, Step
+from harness.models.further import Asking, Questions
 from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_case, own_model
 from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.static import patterns, static_answers
 from harness.models.trying import BuiltOrRun, How, Tries, run_models
-from harness.plan import all_cells
+from harness.plan import Cell, all_cells
 from harness.run.local import Sink
 from harness.run.numbers.given import read_npz
 from harness.run.numbers.wire import Array
 from harness.run.provision.model import Via
 from harness.shipped import looked_up
 from harness.text import did_you_mean
-from harness.words import Basis, Typing
+from harness.words import Typing
 
 Model = str | Path | onnx.ModelProto
 #: Arrays by name, or the .npz that holds them.
@@ -42,82 +37,10 @@ Sizes = Mapping[str, Sequence[int]] | str
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One model on one target: its judged record, the static answer, and what was tried beyond it.
+class Now:
+    """The work that begins, in words."""
 
-    `made_up` are sizes, as --shapes takes them, that may be why it fails; "" where the user gave all.
-    """
-
-    judged: Judged
-    static: Static = field(default_factory=Static)
-    made_up: str = ""
-    further: Further | None = None
-
-    @property
-    def model(self) -> str:
-        """Return the user's name for the model."""
-        return self.judged.cell.variant.title
-
-    @property
-    def target(self) -> str:
-        """Return the target's name."""
-        return self.judged.cell.target.name
-
-    @property
-    def ran(self) -> bool:
-        """Tell whether the target answered: it can run here, and no machinery failed."""
-        return ran(self.judged)
-
-    @cached_property
-    def known(self) -> Known:
-        """Return what is known of the model there, without a run too."""
-        return known_of([self.judged], static=self.static.gravest)
-
-    @property
-    def blocked(self) -> bool:
-        """Tell whether NVIDIA's tables alone say that the model is not built."""
-        return self.known.basis is Basis.LISTED and self.known.stands is not None
-
-    @property
-    def troubles(self) -> frozenset[Trouble]:
-        """Return the troubles of the model there; none where nothing is known."""
-        return frozenset({Trouble.BUILD}) if self.blocked else troubles(self.judged)
-
-
-@dataclass(frozen=True)
-class Step:
-    """A model from one target to another."""
-
-    before: Answer
-    after: Answer
-
-    @cached_property
-    def pair(self) -> Pair:
-        """Return both sides as they are compared everywhere."""
-        return Pair(tuple(self.after.judged.wished.items()), self.before.known, self.after.known)
-
-    @property
-    def unknown(self) -> Answer | None:
-        """Return the side that did not run, or that fails with sizes that were made up; None where both are known."""
-        return next((each for each in (self.before, self.after) if not each.ran or each.made_up), None)
-
-    @property
-    def worse(self) -> frozenset[Trouble]:
-        """Return the troubles that are new on the later side. What did not build before cannot get worse."""
-        kinds, after = {*self.pair.kinds()}, self.after
-        if Trouble.BUILD in self.before.troubles or not (after.blocked or (self.before.ran and after.ran)):
-            return frozenset()
-        fails = kinds & {Kind.BROKEN, Kind.OTHERWISE} or self.pair.unheralded
-        found = after.troubles - self.before.troubles - {Trouble.INT8_LOSS} if fails else frozenset()
-        loses = after.judged.demanded and (Kind.PRECISION_LOST in kinds or self.pair.left)
-        return found | {Trouble.INT8_LOSS} if loses else found
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A model is read."""
-
-    model: Model
+    text: str
 
 
 @dataclass(frozen=True)
@@ -129,12 +52,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Begun:
-    """The models are read, as the variants of one case, and run on these targets; `cells` count both."""
+    """The models are read, and run on these targets as the variants of one case."""
 
     models: tuple[OwnModel, ...]
     matrix: Matrix
     case: Case
-    targets: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -149,25 +71,17 @@ class Concluded:
     """All that is known of the models as they are; `unread` says why no patterns were looked for, if any were not."""
 
     answers: tuple[Answer, ...]
-    steps: tuple[Step, ...]
-    unread: str
-
-
-@dataclass(frozen=True)
-class Trying:
-    """A try of what is made of a model."""
-
-    target: str
-    count: int
+    steps: tuple[Step, ...] = ()
+    unread: str = ""
 
 
 @dataclass(frozen=True)
 class Behind:
-    """What lies further behind: the answers to one question about a model, by its name in results.json."""
+    """What lies further behind: the answers to a question about a model, by its name in results.json."""
 
     model: OwnModel
     question: str
-    found: tuple[Further, ...]
+    answers: tuple[Answer, ...]
 
 
 @dataclass(frozen=True)
@@ -177,7 +91,8 @@ class Asked:
     asking: Asking
 
 
-Event = Reading | Refused | Begun | Ended | Concluded | Trying | Behind | Asked
+Event = Now | Refused | Begun | Ended | Concluded | Behind | Asked
+Tell = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
@@ -221,22 +136,21 @@ class Check:
     jobs: int | None = None
     pull: bool = False
 
-    def run(self, tell: Callable[[Event], None] = lambda _: None, sink: Sink | None = None) -> list[Answer]:
+    def run(self, tell: Tell = lambda _: None, sink: Sink | None = None) -> list[Answer]:
         """Run the check and return an answer for each model and target; events are told, records go to `sink`."""
         how, whole = How(self.via, self.jobs, self.pull), self._matrix()
         matrix = self._chosen(whole)
         given: dict[str, Given] = {}
         models = [self._given(model, given) for model in self._models(tell)]
         case = own_case(models)
-        cells = all_cells(matrix, (case,))
-        tell(Begun(tuple(models), matrix, case, tuple(cell.target.name for cell in cells)))
-        judged = run_models(cells, OwnPrepared(given), how, sink=sink, tell=lambda one: tell(Ended(one)))
+        tell(Begun(tuple(models), matrix, case))
+        judged = self._run(all_cells(matrix, (case,)), OwnPrepared(given), how, tell, sink)
         known, unread = patterns(looked_up(None, "cases") if self.cases is None else self.cases, whole)
         static, doubted = static_answers(models, judged, known), dict(_doubted(models, judged))
         answers = [Answer(each, static[each.cell.id], doubted.get(each.cell.id, "")) for each in judged]
         tell(Concluded(tuple(answers), tuple(self._steps(models, answers)), unread))
-        further = {each.before.cell.id: each for each in self._further(models, judged, given, tell)}
-        return [replace(each, further=further.get(each.judged.cell.id)) for each in answers]
+        further = self._further(models, answers, given, tell)
+        return [further.get(each.judged.cell.id, each) for each in answers]
 
     @property
     def questions(self) -> Questions:
@@ -263,12 +177,12 @@ class Check:
         targets = (self.targets,) if isinstance(self.targets, str) else self.targets
         return matrix.only([*filter(None, (self.before, self.after)), *targets])
 
-    def _models(self, tell: Callable[[Event], None]) -> list[OwnModel]:
+    def _models(self, tell: Tell) -> list[OwnModel]:
         """Return the models; of several, one that cannot be read costs its own answers alone."""
         named = (self.models,) if isinstance(self.models, str | Path | onnx.ModelProto) else self.models
         wanted, found, refused = self._wanted(), [], []
         for model in named:
-            tell(Reading(model))
+            tell(Now(f"reading {model if isinstance(model, str | Path) else 'the model'}"))
             try:
                 found.append(_read(model, wanted))
             except HandledError as error:
@@ -312,28 +226,43 @@ class Check:
         for model in models if self.before else ():
             yield Step(*(found[model.variant.name, target] for target in (self.before, self.after)))
 
+    def _run(
+        self, cells: Sequence[Cell], prepared: OwnPrepared, how: How, tell: Tell, sink: Sink | None
+    ) -> list[Judged]:
+        """Run every model on every target; each record is told as it comes, and which targets are to come."""
+        left = [cell.target.name for cell in cells]
+
+        def ended(judged: Judged | None) -> None:
+            if judged:
+                left.remove(judged.cell.target.name)
+            names = ", ".join(dict.fromkeys(left)) or "nothing"
+            tell(Now(f"{len(cells) - len(left)} of {len(cells)} done; {names} to come"))
+            if judged:
+                tell(Ended(judged))
+
+        ended(None)
+        return run_models(cells, prepared, how, sink=sink, tell=ended)
+
     def _further(
-        self,
-        models: Iterable[OwnModel],
-        judged: Sequence[Judged],
-        given: Mapping[str, Given],
-        tell: Callable[[Event], None],
-    ) -> Iterator[Further]:
-        """Yield the last answers beyond the models as they are, for each model and target that was asked anything."""
+        self, models: Iterable[OwnModel], answers: Sequence[Answer], given: Mapping[str, Given], tell: Tell
+    ) -> dict[str, Answer]:
+        """Return by cell the answers of the targets that were asked anything beyond the models as they are."""
+        asked: dict[str, Answer] = {}
         prepared = BuiltOrRun()
-        with Tries(via=self.via, prepared=prepared, told=lambda *at: tell(Trying(*at))) as tries:
+
+        def trying(target: str, count: int) -> None:
+            tell(Now(f"trying what is made of the model: on {target}, try {count}"))
+
+        with Tries(via=self.via, prepared=prepared, told=trying) as tries:
             for model in models:
-                mine = [each for each in judged if each.cell.variant.name == model.variant.name and ran(each)]
-                if not mine:
-                    continue
+                mine = [each for each in answers if each.model == model.label and each.ran]
                 prepared.given = given[model.variant.name]
                 asking = Asking(model, mine, self.questions, tries, self.given_flags, prepared.given)
-                answers = []
-                for question, found in asking.answers():
-                    answers.append((question, found))
+                for question, found in asking.answers() if mine else ():
                     tell(Behind(model, question, found))
+                    asked |= {each.judged.cell.id: each for each in found}
                 tell(Asked(asking))
-                yield from latest(answers)
+        return asked
 
 
 def _read(model: Model, wanted: Wanted) -> OwnModel:

@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import onnx
 
 from harness.errors import HandledError
 from harness.judge.cell import Judged
-from harness.known.further import Blockers, FurtherEntry, LeftEntry
+from harness.known.further import LeftFloat
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
 from harness.models.blockers import OF_A_NODE, blamed, blockers
-from harness.models.check import became, ran, troubles, untold, works
+from harness.models.check import Answer, became, troubles, untold, works
 from harness.models.own.data import Given
 from harness.models.own.model import OwnModel
 from harness.models.rewrites import unquantised
 from harness.models.trying import Bench, Tries
-from harness.models.workarounds import Workarounds, workarounds
+from harness.models.workarounds import workarounds
 from harness.text import did_you_mean
 
 _AUTO = "auto"
 #: Where a search ends with what it has.
 MOST_TRIES, MOST_SECONDS = 100, 120.0
-
-
-@dataclass(frozen=True)
-class LeftFloat:
-    """Nodes left in floating point, the model of that and its outcome; none where nothing helps.
-
-    `of` are all that are quantised. `least` says that none of the nodes can be spared; else the search was cut short.
-    """
-
-    nodes: tuple[str, ...]
-    of: tuple[str, ...]
-    model: onnx.ModelProto | None
-    judged: Judged | None
-    least: bool
-    tries: int
-    seconds: float
-
-    def entry(self) -> LeftEntry:
-        """Return it as results.json has it."""
-        helps, least = self.judged is not None and works(self.judged), self.least and self.judged is not None
-        said = became(self.judged) if self.judged else None
-        return LeftEntry(self.nodes, self.of, helps, least, said, self.tries, round(self.seconds, 3))
 
 
 @dataclass(frozen=True)
@@ -71,100 +49,62 @@ class Questions:
 
 
 @dataclass(frozen=True)
-class Further:
-    """The answers for one model on one target, None where not asked; `before` is the whole model's outcome.
+class Asking:
+    """The questions about one model on the targets that it ran on; `flags` and `given` are the user's.
 
-    A question is not asked of a target that has no such trouble: blockers where the model fails to build, the last two
+    A question is not asked of a target that has no such trouble: blockers where the model fails to build, the others
     where it fails or loses its precision.
     """
 
-    before: Judged
-    blockers: Blockers | None = None
-    left: LeftFloat | None = None
-    workarounds: Workarounds | None = None
-
-    @property
-    def target(self) -> str:
-        """Return the target's name."""
-        return self.before.cell.target.name
-
-    @property
-    def answered(self) -> bool:
-        """Tell whether anything was asked."""
-        return any((self.blockers, self.left, self.workarounds))
-
-    @property
-    def made(self) -> dict[str, tuple[onnx.ModelProto, str]]:
-        """Return the model that helps, or has the named nodes left in floating point, and its name, by question."""
-        best, found = self.workarounds and self.workarounds.best, {}
-        if self.left and self.left.model:
-            found["leave_float"] = self.left.model, " ".join(self.left.nodes)
-        if best:
-            found["workarounds"] = best.model, best.rewrite.name
-        return found
-
-    def entry(self) -> FurtherEntry:
-        """Return it as results.json has it."""
-        cell = self.before.cell
-        names = cell.id, cell.variant.name, cell.variant.title, cell.target.name
-        left = self.left.entry() if self.left else None
-        tried = self.workarounds.entry() if self.workarounds else None
-        return FurtherEntry(*names, self.blockers, left, tried)
-
-
-@dataclass(frozen=True)
-class Asking:
-    """The questions about one model on the targets that it ran on; `flags` and `given` are the user's."""
-
     model: OwnModel
-    judged: Sequence[Judged]
+    before: Sequence[Answer]
     questions: Questions
     tries: Tries
     flags: tuple[str, ...] = ()
     given: Given = field(default_factory=Given)
 
-    def answers(self) -> Iterator[tuple[str, tuple[Further, ...]]]:
+    def answers(self) -> Iterator[tuple[str, tuple[Answer, ...]]]:
         """Yield each question, by its name in results.json, with the answers of all targets as soon as they are there.
 
         Blockers come once; the others once a target, which is then the only one.
         """
         graph = graph_of(self.model)
-        found = [Further(each) for each in self.judged if ran(each)]
+        found = [each for each in self.before if each.ran]
         if self.questions.blockers:
             found = [self._blocked(graph, each) for each in found]
-            yield "blockers", tuple(each for each in found if each.blockers)
+            yield "blockers", tuple(each for each in found if each.further.blockers)
         for each in found:
             yield from self._rest(graph, each)
 
     @property
     def troubled(self) -> bool:
         """Tell whether any target fails to build the model or loses its precision."""
-        return any(ran(each) and troubles(each) and not works(each) for each in self.judged)
+        return any(each.ran and each.troubles and not works(each.judged) for each in self.before)
 
     @property
     def untold(self) -> bool:
         """Tell whether of any node no layer tells whether it kept its precision."""
-        return any(ran(each) and untold(each) for each in self.judged)
+        return any(each.ran and untold(each.judged) for each in self.before)
 
-    def _blocked(self, graph: onnx.ModelProto, found: Further) -> Further:
-        before = found.before
-        if before.classification.cls not in OF_A_NODE:
+    def _blocked(self, graph: onnx.ModelProto, found: Answer) -> Answer:
+        if found.judged.classification.cls not in OF_A_NODE:
             return found
-        return replace(found, blockers=blockers(graph, before, self._bench(before)))
+        return found.with_further(blockers=blockers(graph, found.judged, self._bench(found.judged)))
 
-    def _rest(self, graph: onnx.ModelProto, found: Further) -> Iterator[tuple[str, tuple[Further, ...]]]:
-        named, before = self.questions.named(self.model), found.before
+    def _rest(self, graph: onnx.ModelProto, found: Answer) -> Iterator[tuple[str, tuple[Answer, ...]]]:
+        named, before = self.questions.named(self.model), found.judged
         troubled = bool(troubles(before)) and not works(before)
         bench = self._bench(before)
         if self.questions.leave_float and (named or troubled):
-            left = _as_named(graph, named, bench) if named else leave_float(graph, before, bench)
-            found = replace(found, left=left)
+            left, made = _as_named(graph, named, bench) if named else leave_float(graph, before, bench)
+            found = found.with_further(made, leave_float=left)
             yield "leave_float", (found,)
         if self.questions.workarounds and (troubled or untold(before)):
-            also = [node for each in found.blockers.found for node in each.nodes] if found.blockers else []
+            blocked = found.further.blockers
+            also = [node for each in blocked.found for node in each.nodes] if blocked else []
             also += untold(before)
-            tried = workarounds(graph, before, bench, also=also, inputs=self.given.inputs)
-            found = replace(found, workarounds=tried)
+            tried, made = workarounds(graph, before, bench, also=also, inputs=self.given.inputs)
+            found = found.with_further(made, workarounds=tried)
             yield "workarounds", (found,)
 
     def _bench(self, judged: Judged) -> Callable[..., Judged]:
@@ -173,14 +113,6 @@ class Asking:
         return Bench(
             self.tries, judged.cell.target, variant.recipe, self.flags, variant.precision, calibrated
         )
-
-
-def latest(answers: Iterable[tuple[str, tuple[Further, ...]]]) -> tuple[Further, ...]:
-    """Return the last answers of each model and target."""
-    found: dict[tuple[str, str], Further] = {}
-    for _, each in answers:
-        found |= {(one.before.cell.variant.name, one.target): one for one in each}
-    return tuple(each for each in found.values() if each.answered)
 
 
 def graph_of(model: OwnModel) -> onnx.ModelProto:
@@ -202,8 +134,8 @@ def leave_float(
     attempt: Callable[[onnx.ModelProto], Judged],
     *,
     clock: Callable[[], float] = time.monotonic,
-) -> LeftFloat:
-    """Return the fewest nodes whose Q/DQ is to go so that a target builds the rest and loses no precision.
+) -> tuple[LeftFloat, onnx.ModelProto | None]:
+    """Return the fewest nodes whose Q/DQ is to go so that a target builds and keeps the rest, and the rest.
 
     First those that are blamed, then all; of a set that helps one part after the other is given its Q/DQ back, halves,
     then quarters, down to single nodes, as long as it still helps.
@@ -230,7 +162,9 @@ def leave_float(
     start = next((nodes for nodes in (suspects, every) if nodes and helps(nodes)), ())
     nodes = _fewest(start, helps)
     left, judged = tried.get(nodes) or (None, None)
-    return LeftFloat(nodes, every, left, judged, not over, tries, clock() - began)
+    said = became(judged) if judged else None
+    least, seconds = judged is not None and not over, round(clock() - began, 3)
+    return LeftFloat(nodes, every, judged is not None, least, said, tries, seconds), left
 
 
 def _fewest(nodes: tuple[str, ...], helps: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
@@ -251,7 +185,10 @@ def _fewest(nodes: tuple[str, ...], helps: Callable[[tuple[str, ...]], bool]) ->
     return nodes
 
 
-def _as_named(graph: onnx.ModelProto, named: tuple[str, ...], bench: Callable[..., Judged]) -> LeftFloat:
-    left = unquantised(graph, named)
+def _as_named(
+    graph: onnx.ModelProto, named: tuple[str, ...], bench: Callable[..., Judged]
+) -> tuple[LeftFloat, onnx.ModelProto | None]:
+    left, every = unquantised(graph, named), quantised_nodes(graph)
     judged = None if left is None else bench(left)
-    return LeftFloat(named, quantised_nodes(graph), left, judged, least=False, tries=1, seconds=0.0)
+    helps, said = (works(judged), became(judged)) if judged else (False, None)
+    return LeftFloat(named, every, helps, least=False, became=said, tries=1, seconds=0.0), left

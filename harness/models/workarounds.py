@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import onnx
 
 from harness.case import Profile
 from harness.judge.cell import Judged
-from harness.known.further import TriedEntry, WorkaroundsEntry
+from harness.known.further import Tried, Workarounds
 from harness.models.blockers import blamed
 from harness.models.check import became, engine_made, kept, ran
 from harness.models.graphs import outside, valid, with_shapes
@@ -26,49 +26,13 @@ from harness.run.prepared import SECONDS, memory_for
 from harness.words import Class
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A rewrite of a model and its outcome; `gain` is the improvement in words, "" where there is none.
-
-    `numbers` are the outputs of the rewritten model against the first one's, both by ONNX's reference; `uncompared`
-    says why there are none.
-    """
+class _Attempt(NamedTuple):
+    """A rewrite, the model that it made and its outcome; `gain` is the improvement in words, "" where there is none."""
 
     rewrite: Rewrite
     model: onnx.ModelProto
     judged: Judged
     gain: str
-    numbers: tuple[Accuracy, ...] = ()
-    uncompared: str = ""
-
-    def entry(self) -> TriedEntry:
-        """Return it as results.json has it."""
-        rewrite = self.rewrite
-        said = rewrite.name, rewrite.title, rewrite.cost, rewrite.proof, self.gain
-        return TriedEntry(*said, became(self.judged), self.numbers, self.uncompared)
-
-
-@dataclass(frozen=True)
-class Workarounds:
-    """All rewrites that changed a model, the cheapest first; the others found nothing to change."""
-
-    tried: tuple[Tried, ...]
-    unfit: tuple[Rewrite, ...]
-    seconds: float
-
-    @property
-    def best(self) -> Tried | None:
-        """Return the cheapest of those after which most nodes run in the types asked of them; None where none helps."""
-        return max(
-            (each for each in self.tried if each.gain), key=lambda each: kept(each.judged), default=None
-        )
-
-    def entry(self) -> WorkaroundsEntry:
-        """Return them as results.json has them."""
-        best, unfit = self.best.rewrite.name if self.best else None, tuple(each.name for each in self.unfit)
-        return WorkaroundsEntry(
-            best, tuple(each.entry() for each in self.tried), unfit, round(self.seconds, 3)
-        )
 
 
 def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried)
@@ -80,8 +44,10 @@ def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried
     inputs: Mapping[str, Array] | None = None,
     rewrites: Sequence[Rewrite] = REWRITES,
     clock: Callable[[], float] = time.monotonic,
-) -> Workarounds:
-    """Return the outcome of each rewrite, alone, of a model that fails or loses its precision.
+) -> tuple[Workarounds, onnx.ModelProto | None]:
+    """Return the outcome of each rewrite, alone, of a model that fails or loses precision, and the best one's model.
+
+    The best is the cheapest of those after which most nodes run in the types asked of them.
 
     Where none alone lets it be built, those that get it further are tried one on top of the other. `also` are nodes
     that are blamed beside those of `before`. The inputs are the user's, or those of any variant.
@@ -97,13 +63,17 @@ def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried
             unfit.append(rewrite)
             continue
         judged = attempt(made)
-        tried.append(Tried(rewrite, made, judged, gain(before, judged)))
+        tried.append(_Attempt(rewrite, made, judged, gain(before, judged)))
     if not any(each.gain for each in tried) and (
         several := _together(model, before, attempt, also, rewrites)
     ):
         tried.append(several)
     found = _compared(model, tried, before.cell.variant.recipe.profiles, inputs or {})
-    return Workarounds(tuple(found), tuple(unfit), clock() - began)
+    helping = (each for each in tried if each.gain)
+    best = max(helping, key=lambda each: kept(each.judged), default=None)
+    name, unchanged = best.rewrite.name if best else None, tuple(rewrite.name for rewrite in unfit)
+    whole = Workarounds(name, tuple(found), unchanged, round(clock() - began, 3))
+    return whole, best.model if best else None
 
 
 def _applied(
@@ -140,7 +110,7 @@ def _together(
     attempt: Callable[[onnx.ModelProto], Judged],
     also: Sequence[str],
     rewrites: Sequence[Rewrite],
-) -> Tried | None:
+) -> _Attempt | None:
     """Return rewrites that let a model be built one on top of the other; None where they do not."""
     used: list[Rewrite] = []
     made, judged = model, before
@@ -164,7 +134,7 @@ def _together(
         tuple(dict.fromkeys(name for each in used for name in each.proof)),
         lambda model, _: model,
     )
-    return Tried(joined, made, judged, gain(before, judged))
+    return _Attempt(joined, made, judged, gain(before, judged))
 
 
 def _further(before: Judged, after: Judged) -> bool:
@@ -176,34 +146,40 @@ def _further(before: Judged, after: Judged) -> bool:
 
 
 def _compared(
-    model: onnx.ModelProto, tried: Sequence[Tried], profiles: tuple[Profile, ...], inputs: Mapping[str, Array]
+    model: onnx.ModelProto,
+    tried: Sequence[_Attempt],
+    profiles: tuple[Profile, ...],
+    inputs: Mapping[str, Array],
 ) -> list[Tried]:
-    """Add to each rewrite that helps how far its outputs are off."""
+    """Return the attempts, each that helps with how far its outputs are off."""
     helping = [index for index, each in enumerate(tried) if each.gain]
-    found = list(tried)
+    off: dict[int, tuple[Accuracy, ...] | str] = {}
     data = model.SerializeToString()
-    if not helping:
-        return found
-    if outside(model) or len(data) > MOST_EVALUATED:
+    if helping and (outside(model) or len(data) > MOST_EVALUATED):
         size = f"the model has {len(data) / 2**30:.1f} GiB"
         why = "the model's weights stay in their files" if outside(model) else size
-        return [replace(each, uncompared=f"no reference was computed: {why}") for each in found]
-    models = [tried[index].model.SerializeToString() for index in helping]
-    memory = memory_for(len(data))
-    todo = list(helping)
-    try:
-        for result in stream(
-            _numbers, data, models, profiles, dict(inputs), seconds=SECONDS, memory_mib=memory
-        ):
-            index = todo.pop(0)
-            reason = result if isinstance(result, str) else ""
-            found[index] = replace(found[index], numbers=() if reason else result, uncompared=reason)
-    except ChildFailed as error:
-        for index in todo:
-            found[index] = replace(
-                found[index], uncompared=f"the process that computes the reference {error}"
+        off = dict.fromkeys(range(len(tried)), f"no reference was computed: {why}")
+    elif helping:
+        models = [tried[index].model.SerializeToString() for index in helping]
+        given = data, models, profiles, dict(inputs)
+        try:
+            off.update(
+                zip(
+                    helping,
+                    stream(_numbers, *given, seconds=SECONDS, memory_mib=memory_for(len(data))),
+                    strict=False,
+                )
             )
-    return found
+        except ChildFailed as error:
+            why = f"the process that computes the reference {error}"
+            off = {**dict.fromkeys(helping, why), **off}
+    return [_tried(each, off.get(index, ())) for index, each in enumerate(tried)]
+
+
+def _tried(found: _Attempt, off: tuple[Accuracy, ...] | str) -> Tried:
+    rewrite, (numbers, why) = found.rewrite, ((), off) if isinstance(off, str) else (off, "")
+    said = rewrite.name, rewrite.title, rewrite.cost, rewrite.proof, found.gain
+    return Tried(*said, became(found.judged), numbers, why)
 
 
 def _numbers(

@@ -11,10 +11,10 @@ from harness.known.further import (
     Became,
     Blocker,
     Blockers,
-    FurtherEntry,
-    LeftEntry,
-    TriedEntry,
-    WorkaroundsEntry,
+    Further,
+    LeftFloat,
+    Tried,
+    Workarounds,
 )
 from harness.text import clip, some
 from harness.words import PREDICATE, said
@@ -32,7 +32,7 @@ class Row(NamedTuple):
     answer: str
 
 
-def further_rows(entries: Iterable[FurtherEntry], question: str = "") -> tuple[Row, ...]:
+def further_rows(entries: Iterable[Further], question: str = "") -> tuple[Row, ...]:
     """Return entries as rows of a table, in their order; `question`, as an entry has it, leaves out the others."""
     return tuple(
         Row(entry.model, entry.target, *words)
@@ -72,7 +72,7 @@ def _kinds(found: Sequence[Blocker]) -> list[Blocker]:
     return list(kinds.values())
 
 
-def _left(found: LeftEntry) -> Iterator[tuple[str, str, str]]:
+def _left(found: LeftFloat) -> Iterator[tuple[str, str, str]]:
     if found.became is None:
         why = "does not help" if found.of else "none of its nodes is quantised"
         yield "left in floating point", "every quantised node", why
@@ -83,7 +83,7 @@ def _left(found: LeftEntry) -> Iterator[tuple[str, str, str]]:
     yield "left in floating point", about, f"{helps}: {_became(found.became)}{least}"
 
 
-def _workarounds(found: WorkaroundsEntry) -> Iterator[tuple[str, str, str]]:
+def _workarounds(found: Workarounds) -> Iterator[tuple[str, str, str]]:
     vain: dict[str, list[str]] = {}
     for each in found.tried:
         if not each.gain:
@@ -110,7 +110,7 @@ def _became(found: Became) -> str:
     return f"{PREDICATE[found.cls]}{cause}{kept}"
 
 
-def _outputs(found: TriedEntry) -> str:
+def _outputs(found: Tried) -> str:
     if found.uncompared or not found.outputs:
         return f"outputs not compared: {found.uncompared or 'none'}"
     worst = max(found.outputs, key=lambda each: (not each.shape_matches, each.not_finite, each.max_rel))

@@ -20,7 +20,7 @@ from harness.errors import HandledError
 from harness.judge.names import load_names
 from harness.known.cell import general_advice, without_blanks
 from harness.known.claim import says, seen_by, source
-from harness.known.further import FurtherEntry
+from harness.known.further import Further
 from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
 from harness.record.archive import decompress
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
@@ -115,7 +115,7 @@ class Results:
     submissions: tuple[SentIn, ...] = ()
     troubles: dict[str, tuple[Reported, ...]] = field(default_factory=dict)
     #: What a check tried beyond its models as they are.
-    further: tuple[FurtherEntry, ...] = ()
+    further: tuple[Further, ...] = ()
     steps: Steps = field(default_factory=Steps)
 
     def __repr__(self) -> str:

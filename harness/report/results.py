@@ -23,7 +23,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first
 from harness.known.claim import seen_by
-from harness.known.further import FurtherEntry
+from harness.known.further import Further
 from harness.known.listed import Finding, StaticModel
 from harness.known.model import CaseView, Known, TargetView
 from harness.matrix import Matrix
@@ -60,7 +60,7 @@ class Recorded:
     today: Mapping[str, Today]
     outcomes: Sequence[Outcome]
     commands: Commands
-    further: tuple[FurtherEntry, ...] = ()
+    further: tuple[Further, ...] = ()
     listed: Mapping[str, Finding] | None = None
     #: By the record's place in memory: history and report judge the same records.
     _judged: dict[int, Judged] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from harness.case import Case, Expectation
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history.runs import read_history, update_history
 from harness.known.claim import says
-from harness.known.further import FurtherEntry
+from harness.known.further import Further
 from harness.known.listed import Finding
 from harness.known.model import Known, OnGpu, TargetView
 from harness.matrix import Matrix
@@ -57,7 +57,7 @@ def build_report(  # noqa: PLR0913
     *,
     kept: Kept | None = None,
     listed: Mapping[str, Finding] | None = None,
-    further: Iterable[FurtherEntry] = (),
+    further: Iterable[Further] = (),
 ) -> Results:
     """Write the history of the runs in a store beside it, and the report into a folder; return its results.
 

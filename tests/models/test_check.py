@@ -8,8 +8,8 @@ import pytest
 
 from harness.cli.check_lines import concluded
 from harness.judge.cell import Judged, judge_cell
-from harness.models.check import Trouble, changes, coverage, lost_by_time, ran, troubles
-from harness.models.checking import Answer, Concluded, Step
+from harness.models.check import Answer, Step, Trouble, changes, coverage, lost_by_time, ran, troubles
+from harness.models.checking import Concluded
 from harness.models.own.model import Wanted, own_case, own_model
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Node, Outcome, Stamps
@@ -44,7 +44,7 @@ def worse(before: Judged, after: Judged) -> frozenset[Trouble]:
 
 
 def lines(*found: Judged) -> list[str]:
-    return list(concluded(Concluded(tuple(map(Answer, found)), (), "")))
+    return list(concluded(Concluded(tuple(map(Answer, found)))))
 
 
 def test_one_node_that_leaves_its_narrow_type_is_worse_whatever_was_lost_before() -> None:

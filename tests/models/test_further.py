@@ -14,17 +14,14 @@ import pytest
 from harness.api import Checked
 from harness.case import Profile, Recipe
 from harness.judge.cell import Judged
-from harness.known.further import FurtherEntry
+from harness.known.further import Further
 from harness.layers.asked import asked
 from harness.models.blockers import blockers
-from harness.models.check import kept, works
-from harness.models.checking import Answer
+from harness.models.check import Answer, kept, works
 from harness.models.further import (
     MOST_TRIES,
     Asking,
-    Further,
     Questions,
-    latest,
     leave_float,
     quantised_nodes,
 )
@@ -95,20 +92,20 @@ def loses(*names: str) -> Engine:
 @pytest.mark.parametrize("bad", [CONVOLUTIONS[2:3], CONVOLUTIONS[1::3], CONVOLUTIONS, CONVOLUTIONS[-1:]])
 def test_the_fewest_nodes_are_found_where_the_engine_names_none(bad: tuple[str, ...]) -> None:
     attempt = trial(refuses(*bad))
-    found = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: 0.0)
+    found, left = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: 0.0)
     assert found.nodes == bad
     assert found.least
     assert found.of == CONVOLUTIONS
     assert found.tries <= 4 * len(CONVOLUTIONS)
-    assert found.model is not None
-    assert quantised_nodes(found.model) == tuple(node for node in CONVOLUTIONS if node not in bad)
+    assert left is not None
+    assert quantised_nodes(left) == tuple(node for node in CONVOLUTIONS if node not in bad)
 
 
 def test_nodes_that_lost_their_precision_are_tried_first() -> None:
     attempt = trial(loses(*CONVOLUTIONS[3:5]))
     before = attempt(network("plain"))
     assert not works(before)
-    found = leave_float(network("plain"), before, attempt, clock=lambda: 0.0)
+    found, _ = leave_float(network("plain"), before, attempt, clock=lambda: 0.0)
     assert (found.nodes, found.tries) == (CONVOLUTIONS[3:5], 3)
 
 
@@ -116,17 +113,19 @@ def test_nodes_of_which_either_will_do_are_not_both_given_up() -> None:
     def engine(model: onnx.ModelProto) -> dict[str, object]:
         return unbuilt(TEXT) if {*CONVOLUTIONS[:2]} <= {*quantised_nodes(model)} else {}
 
-    found = leave_float(network("plain"), trial(engine)(network("plain")), trial(engine), clock=lambda: 0.0)
+    found, _ = leave_float(
+        network("plain"), trial(engine)(network("plain")), trial(engine), clock=lambda: 0.0
+    )
     assert found.nodes in (CONVOLUTIONS[:1], CONVOLUTIONS[1:2])
 
 
 def test_a_search_that_finds_nothing_or_is_cut_short_says_so() -> None:
     attempt = trial(lambda _: unbuilt("no luck"))
-    found = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: 0.0)
-    assert (found.nodes, found.judged) == ((), None)
+    found, _ = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: 0.0)
+    assert (found.nodes, found.became) == ((), None)
     attempt = trial(refuses(*CONVOLUTIONS))
     times = iter(range(0, 100 * MOST_TRIES, 50))
-    short = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: next(times))
+    short, _ = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: next(times))
     assert short.nodes == CONVOLUTIONS
     assert not short.least
 
@@ -139,14 +138,14 @@ def test_each_workaround_is_tried_alone_and_what_helps_is_measured() -> None:
         return loses("/joined/Conv")(part) if any("unlike" in node.fed for node in asked(part)) else {}
 
     attempt = trial(engine)
-    found = workarounds(model, attempt(model), attempt)
-    helping = {each.rewrite.name: each for each in found.tried if each.gain}
+    found, _ = workarounds(model, attempt(model), attempt)
+    helping = {each.name: each for each in found.tried if each.gain}
     assert list(helping) == ["concat-after", "concat-one-scale"]
-    assert found.best is helping["concat-after"]
+    assert found.best == "concat-after"
     assert helping["concat-after"].gain == "1 more in what it is asked to"
-    assert 0 < max(each.max_rel for each in helping["concat-after"].numbers) < 0.05
-    assert [each.numbers for each in found.tried if not each.gain] == [()] * (len(found.tried) - 2)
-    assert len(found.tried) + len(found.unfit) == len(REWRITES)
+    assert 0 < max(each.max_rel for each in helping["concat-after"].outputs) < 0.05
+    assert [each.outputs for each in found.tried if not each.gain] == [()] * (len(found.tried) - 2)
+    assert len(found.tried) + len(found.nothing_to_change) == len(REWRITES)
 
 
 def test_where_none_helps_alone_they_are_tried_one_on_top_of_the_other() -> None:
@@ -161,15 +160,15 @@ def test_where_none_helps_alone_they_are_tried_one_on_top_of_the_other() -> None
         return unbuilt("ITopKLayer /TopK: K exceeds the maximum value allowed (3840)") if also_topk else {}
 
     attempt = trial(engine)
-    found = workarounds(blocked(), attempt(blocked()), attempt)
-    assert found.best is not None
-    assert found.best.rewrite.name == "float-bias + zeros-in-kernel"
+    found, _ = workarounds(blocked(), attempt(blocked()), attempt)
+    assert found.best == "float-bias + zeros-in-kernel"
+    best = found.tried[-1]
     costs = {each.name: each.cost for each in REWRITES}
-    assert found.best.rewrite.cost == costs["zeros-in-kernel"]
+    assert best.costs == costs["zeros-in-kernel"]
     assert costs["float-bias"].startswith("nothing:")
-    assert [each.max_rel < 1e-6 for each in found.best.numbers] == [True]
+    assert [each.max_rel < 1e-6 for each in best.outputs] == [True]
     attempt = trial(partial(engine, also_topk=True))
-    assert workarounds(blocked(), attempt(blocked()), attempt).best is None
+    assert workarounds(blocked(), attempt(blocked()), attempt)[0].best is None
 
 
 def test_what_nobody_can_feed_is_compared_with_nothing() -> None:
@@ -178,10 +177,10 @@ def test_what_nobody_can_feed_is_compared_with_nothing() -> None:
         lambda part: loses("/vector/Conv")(part) if any("vector" in n.fed for n in asked(part)) else {}
     )
     given = {"images": np.zeros((1, 3, 3, 3), np.float32)}
-    found = workarounds(model, attempt(model), attempt, inputs=given)
-    assert found.best is not None
-    assert found.best.rewrite.name == "scalar-scale"
-    assert "reference evaluator failed" in found.best.uncompared
+    found, _ = workarounds(model, attempt(model), attempt, inputs=given)
+    assert found.best == "scalar-scale"
+    (best,) = (each for each in found.tried if each.name == found.best)
+    assert "reference evaluator failed" in best.uncompared
 
 
 def test_no_gain_is_claimed_where_less_runs_in_what_it_is_asked_to() -> None:
@@ -210,9 +209,10 @@ class Engines:
 
 def asked_of(engine: Engine, questions: Questions) -> tuple[OwnModel, tuple[Further, ...]]:
     own = own_model(network("plain", depth=4), "m.onnx", Wanted(), name="m")
-    before = [Engines(engine).judged(own.variant.build())]
+    before = [Answer(Engines(engine).judged(own.variant.build()))]
     asking = Asking(own, before, questions, Engines(engine))  # type: ignore[arg-type]
-    return own, latest(asking.answers())
+    answers = {each.target: each.further for _, found in asking.answers() for each in found}
+    return own, tuple(answers.values())
 
 
 ALL = Questions(leave_float="auto", workarounds=True)
@@ -220,8 +220,8 @@ ALL = Questions(leave_float="auto", workarounds=True)
 
 def test_all_questions_are_answered_for_a_target_in_the_words_of_the_schema() -> None:
     _, (found,) = asked_of(refuses("/front0a/Conv"), ALL)
-    entry = json.loads(json.dumps(plain(found.entry())))
-    assert decode(FurtherEntry, entry) == found.entry()
+    entry = json.loads(json.dumps(plain(found)))
+    assert decode(Further, entry) == found
     assert (entry["leave_float"]["nodes"], entry["leave_float"]["helps"]) == (["/front0a/Conv"], True)
     assert entry["workarounds"]["best"] in {each["name"] for each in entry["workarounds"]["tried"]}
     assert entry["blockers"]["tries"] == found.blockers.tries if found.blockers else False
@@ -237,9 +237,9 @@ def test_what_is_not_asked_or_needs_no_answer_is_null() -> None:
 def test_a_notebook_shows_what_was_tried() -> None:
     model = blocked()
     before = judged(model, **refused(("/TopK", "TopK", "K <is> large")))
-    found = Further(before, blockers=blockers(model, before, lambda part, _: judged(part), clock=lambda: 0.0))
-    shown = Checked("m", (Answer(before, further=found),))
-    assert shown.tried("new") is found
+    found = blockers(model, before, lambda part, _: judged(part), clock=lambda: 0.0)
+    shown = Checked("m", (Answer(before).with_further(blockers=found),))
+    assert shown.tried("new").blockers is found
     assert "<td>TopK: /TopK</td>" in shown._repr_html_()
     assert "<td>the rest builds</td>" in shown._repr_html_()
     assert shown.further_json()[0]["blockers"]["found"][0]["nodes"] == ("/TopK",)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from harness.known.further import FurtherEntry
+from harness.known.further import Further
 from harness.plan import all_cells
 from harness.record.from_json import decode
 from harness.record.store import Store
@@ -66,11 +66,11 @@ def plain_entry() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def entry(**fields: Any) -> FurtherEntry:
-    return decode(FurtherEntry, {**plain_entry(), **fields})
+def entry(**fields: Any) -> Further:
+    return decode(Further, {**plain_entry(), **fields})
 
 
-def reported(folder: Path, *entries: FurtherEntry) -> Results:
+def reported(folder: Path, *entries: Further) -> Results:
     with Store(folder) as store:
         for outcome in factory.outcomes().values():
             store.append(outcome, "the log")
