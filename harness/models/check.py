@@ -109,12 +109,12 @@ def coverage(judged: Judged) -> tuple[Precision, int, int] | None:
 
 def troubles(judged: Judged) -> frozenset[Trouble]:
     """Return the troubles of a model on a target; none where it was not judged."""
-    found = set()
-    if ran(judged) and not engine_made(judged):
+    if not ran(judged):
+        return frozenset()
+    found = {Trouble.INT8_LOSS} if judged.classification.lost and judged.demanded else set()
+    if not engine_made(judged):
         found.add(Trouble.BUILD)
-    if judged.classification.lost and judged.demanded:
-        found.add(Trouble.INT8_LOSS)
-    if engine_made(judged) and judged.classification.cls not in GOOD | {Class.PRECISION_LOST}:
+    elif judged.classification.cls not in GOOD | {Class.PRECISION_LOST}:
         found.add(Trouble.NUMBERS)
     return frozenset(found)
 
