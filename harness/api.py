@@ -212,7 +212,7 @@ def _checked(make: Callable[_Options, Check]) -> Callable[_Options, Checked]:
     return check
 
 
-#: Build a model on each target, run it where that can be, and return the results; see `Check`.
+#: Build a model on each target, run it if that can be, and return the results; see `Check`.
 check = _checked(Check)
 
 

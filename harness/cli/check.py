@@ -211,7 +211,7 @@ class _Shown:
 
 
 def _refuse_unwritable(options: argparse.Namespace) -> None:
-    """Raise HandledError for a place that cannot be written, or where --write does not say which model is meant."""
+    """Raise HandledError for a place that cannot be written, or if --write does not say which model is meant."""
     if options.html:
         writable(options.html, "--html")
     for option in ("json", "write"):

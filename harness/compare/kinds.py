@@ -170,7 +170,7 @@ class Pair:
     def _kind(self) -> Kind | None:
         old, new = self.old.stands, self.new.stands
         if old is None or new is None:
-            # A table that lists nothing more against a graph promises nothing, and takes no knowledge away.
+            # Silence of a table is no promise: a graph that it no longer blocks is as little known as before.
             was_known = old is not None and self.old.basis is not Basis.LISTED
             lost_sight = was_known and self.new.cls is not Class.NOT_APPLICABLE
             return Kind.NEWLY_UNKNOWN if lost_sight else None

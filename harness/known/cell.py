@@ -125,7 +125,7 @@ def _known(
 
 
 def _claimed(found: Callable[..., Known], judged: Judged) -> Known:
-    """Return a cell without a result: as its nearest claim has it, or as not known where that was not run either."""
+    """Return a cell without a result: as its nearest claim has it, or as not known if that was not run either."""
     every = judged.cell.variant.expectations
     claims = nearest_first(judged.claims)
     numbers = tuple(every.index(claim) for claim in claims)

@@ -1,4 +1,4 @@
-"""What a check tried of a model beyond the model as it is: the entries of results.json's `further`, frozen data."""
+"""The tries of a check beyond a model as it is: the entries of results.json's `further`, frozen data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Became(Struct, frozen=True, rename={"cls": "class"}):
 class Blocker(Struct, frozen=True, rename={"cls": "class"}):
     """One refusal of a target: the nodes, of one operator unless they are a fused region, and why.
 
-    `named` says that the engine names them; where it names an operator alone, they are all nodes of it that may be
-    meant. `after_cut` says that others were cut out before.
+    `named` says that the engine names them; if it names an operator alone, they are all nodes of it that may be meant.
+    `after_cut` says that others were cut out before.
     """
 
     nodes: tuple[str, ...]
@@ -41,7 +41,7 @@ class Blocker(Struct, frozen=True, rename={"cls": "class"}):
 class Blockers(Struct, frozen=True):
     """The blockers of a model on a target in the order in which they were found; `end` is the fate of the rest.
 
-    `cut_as_well` are nodes that were cut out with them, for nobody knows the shape of their inputs.
+    `cut_as_well` are nodes that were cut out with them, as the shape of their inputs is unknown.
     """
 
     found: tuple[Blocker, ...]
@@ -52,7 +52,7 @@ class Blockers(Struct, frozen=True):
 
 
 class LeftFloat(Struct, frozen=True):
-    """Nodes left in floating point, of all that are quantised; `least` says that none of them can be spared."""
+    """Nodes left in floating point, of all that are quantised; `least` says that each of them is needed."""
 
     nodes: tuple[str, ...]
     of: tuple[str, ...]
@@ -77,7 +77,7 @@ class Tried(Struct, frozen=True):
 
 
 class Workarounds(Struct, frozen=True):
-    """All rewrites that changed a model, the cheapest first, and those that found nothing to change."""
+    """All rewrites that changed a model, the cheapest first, and those that changed it in no way."""
 
     best: str | None
     tried: tuple[Tried, ...]
@@ -86,7 +86,7 @@ class Workarounds(Struct, frozen=True):
 
 
 class Further(Struct, frozen=True):
-    """What a check tried of one model on one target; null for a question that was not asked.
+    """The tries of one model on one target; null for a question that was not asked.
 
     `cell` is the id of the model's own cell, `model` what the user called it.
     """

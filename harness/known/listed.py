@@ -1,4 +1,4 @@
-"""What NVIDIA's operator tables list of a model on a TensorRT, from its graph alone; pure."""
+"""Holds a graph against NVIDIA's operator tables: is it blocked or restricted on a TensorRT, without a run; pure."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ _OWN = ("", "ai.onnx")
 #: Domains whose operators no parser of TensorRT imports; of any other a plugin may be meant.
 _FOREIGN = ("ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "com.microsoft")
 _FUNCTION = "local function"
-#: Seconds that reading a graph may take; of the real models at hand none took one.
-_SECONDS = 20.0
 
 
 class State(Word):
@@ -123,7 +121,7 @@ class StaticModel:
         return tuple(dict.fromkeys(each for each in found if each))
 
     def drawn_on(self, target: Target) -> Finding | None:
-        """Return the gravest finding of the tables where it is drawn: blocked or restricted."""
+        """Return the gravest finding of the tables if it is drawn: blocked or restricted."""
         first = next(iter(ranked(self.on(target))), None)
         return first if first and first.state in (State.BLOCKED, State.RESTRICTED) else None
 

@@ -257,7 +257,7 @@ class Step:
 
     @property
     def worse(self) -> frozenset[Trouble]:
-        """Return the troubles that are new on the later side. What did not build before cannot get worse."""
+        """Return the troubles that are new on the later side. If it did not build before, it cannot get worse."""
         kinds, after = {*self.pair.kinds()}, self.after
         if Trouble.BUILD in self.before.troubles or not (after.blocked or (self.before.ran and after.ran)):
             return frozenset()

@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import get_args
 
 import onnx
@@ -54,14 +54,6 @@ class How:
             raise HandledError(f"jobs={jobs!r}: give a whole number above 0")
 
 
-class Nowhere:
-    """A sink that keeps nothing."""
-
-    def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:  # noqa: ARG002
-        """Return the outcome as it is."""
-        return outcome
-
-
 def run_models(
     cells: Sequence[Cell],
     prepared: PreparedVariants,
@@ -85,7 +77,7 @@ def run_models(
     run_cells(
         cells,
         make_runner=lambda cell: make_runner(cell.target),
-        store=sink or Nowhere(),
+        store=sink or SimpleNamespace(append=lambda outcome, _: outcome),
         workers=how.jobs or os.cpu_count() or 1,
         report=report,
     )
