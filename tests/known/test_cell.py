@@ -102,28 +102,19 @@ def cell_of(*outcomes: Outcome) -> Known:
     return known_of(worst_first([judge_cell(find(cells, each.cell), each) for each in outcomes]))
 
 
-@pytest.mark.parametrize(
-    ("state", "basis", "stands"),
-    [
-        (State.BLOCKED, Basis.LISTED, Class.PARSE_FAILED),
-        (State.RESTRICTED, Basis.LISTED, None),
-        (State.UNKNOWN, None, None),
-        (State.CLEAR, None, None),
-    ],
-)
-def test_a_finding_is_the_basis_where_nobody_measured_or_reports_and_only_a_blocked_graph_stands(
-    state: State, basis: Basis | None, stands: Class | None
-) -> None:
-    cells, finding = (
-        all_cells(factory.matrix(), (factory.case(),)),
-        Finding(state, "n", "Mish", "no importer"),
-    )
+def test_a_finding_is_the_basis_of_a_cell_without_result_and_claim_and_only_a_blocked_graph_stands() -> None:
+    cells = all_cells(factory.matrix(), (factory.case(),))
     every = [judge_cell(cell, Outcome.blank(cell, "not_run", "no GPU")) for cell in cells]
-    free = known_of([next(each for each in every if not each.claims)], static=finding)
-    assert (free.cls, free.basis, free.stands, free.static) == (Class.NOT_RUN, basis, stands, finding)
-    assert not free.measured
-    claimed = known_of([next(each for each in every if each.claims)], static=finding)
-    assert claimed.basis not in (None, Basis.LISTED)
+    free, claimed = (next(each for each in every if bool(each.claims) is known) for known in (False, True))
+    for state in State:
+        finding = Finding(state, "n", "Mish", "no importer")
+        found = known_of([free], static=finding)
+        basis = {State.UNKNOWN: None, State.CLEAR: None, State.REPORTED: Basis.REPORTED}.get(
+            state, Basis.LISTED
+        )
+        stands = Class.PARSE_FAILED if state is State.BLOCKED else None
+        assert (found.cls, found.basis, found.stands, found.measured) == (Class.NOT_RUN, basis, stands, False)
+        assert known_of([claimed], static=finding).basis not in (None, Basis.LISTED)
 
 
 def test_a_record_gives_class_basis_and_words() -> None:
