@@ -27,7 +27,7 @@ from harness.judge.findings import explain
 from harness.known.further import Further
 from harness.known.listed import Static
 from harness.matrix import Target, load_matrix
-from harness.models.check import Answer, Change, Step, Trouble, changes, coverage, median_ms
+from harness.models.check import Answer, Change, ModelStep, Trouble, changes, coverage, median_ms
 from harness.models.checking import Begun, Check, Event
 from harness.models.own.model import OwnModel
 from harness.models.trying import How, run_models
@@ -127,7 +127,7 @@ class Checked:
 
     def worse(self, before: str, after: str) -> frozenset[Trouble]:
         """Return the troubles that get worse from one target to another."""
-        return Step(self.answer(before), self.answer(after)).worse
+        return ModelStep(self.answer(before), self.answer(after)).worse
 
     def changes(self, before: str, after: str) -> tuple[Change, ...]:
         """Return the nodes that run in another precision on the later target than on the earlier one."""

@@ -15,7 +15,7 @@ from harness.judge.cell import Judged
 from harness.known.listed import Finding, State
 from harness.models.check import (
     Answer,
-    Step,
+    ModelStep,
     Trouble,
     changes,
     coverage,
@@ -26,7 +26,7 @@ from harness.models.check import (
     troubles,
     untold,
 )
-from harness.models.checking import Asked, Begun, Behind, Concluded, Ended, Event, Refused
+from harness.models.checking import Asked, Begun, Behind, Concluded, Ended, Event, Unread
 from harness.models.own.model import OwnModel
 from harness.report.further import further_rows
 from harness.text import one_line, visible
@@ -42,7 +42,7 @@ def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Ite
     """Yield the lines of an event of a check that began with `begun`."""
     several = begun is not None and len(begun.models) > 1
     match event:
-        case Refused():
+        case Unread():
             yield f"not checked: {event.error}"
         case Begun():
             for model in event.models:
@@ -121,7 +121,7 @@ def concluded(found: Concluded, flags: Sequence[str] = (), *, several: bool = Fa
     yield from filter(None, [found.unread])
 
 
-def _step(step: Step, model: str) -> Iterator[str]:
+def _step(step: ModelStep, model: str) -> Iterator[str]:
     """Yield the changes of a model from one target to another."""
     sides = [each.judged for each in (step.before, step.after)]
     names, unknown = f"{step.before.target} to {step.after.target}", step.unknown

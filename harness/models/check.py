@@ -239,7 +239,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Step:
+class ModelStep:
     """A model from one target to another."""
 
     before: Answer

@@ -13,7 +13,7 @@ from harness.case import Case
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.matrix import Matrix, load_matrix
-from harness.models.check import Answer, Step
+from harness.models.check import Answer, ModelStep
 from harness.models.further import Asking, Questions
 from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_case, own_model
@@ -33,7 +33,7 @@ Model = str | Path | onnx.ModelProto
 #: Arrays by name, or the .npz that holds them.
 Arrays = Mapping[str, "Array"] | str | Path
 #: Sizes by input, or as --shapes takes them.
-Sizes = Mapping[str, Sequence[int]] | str
+Sizes = Mapping[str, Sequence[int]] | str | None
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Now:
 
 
 @dataclass(frozen=True)
-class Refused:
+class Unread:
     """One of several models cannot be read."""
 
     error: HandledError
@@ -71,7 +71,7 @@ class Concluded:
     """All that is known of the models as they are; `unread` says why no patterns were looked for, if any were not."""
 
     answers: tuple[Answer, ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ModelStep, ...] = ()
     unread: str = ""
 
 
@@ -91,7 +91,7 @@ class Asked:
     asking: Asking
 
 
-Event = Now | Refused | Begun | Ended | Concluded | Behind | Asked
+Event = Now | Unread | Begun | Ended | Concluded | Behind | Asked
 Tell = Callable[[Event], None]
 
 
@@ -111,7 +111,7 @@ class Check:
     """
 
     models: Model | Sequence[Model]
-    targets: str | Iterable[str] = ()
+    targets: str | Sequence[str] = ()
     before: str = ""
     after: str = ""
     shapes: Sizes = ""
@@ -121,14 +121,14 @@ class Check:
     inputs: Arrays | None = None
     expected: Arrays | None = None
     calibration: Arrays | None = None
-    plugins: Iterable[str | Path] = ()
+    plugins: Sequence[str | Path] = ()
     max_rel: float | None = None
     cosine: float | None = None
     want: str = "auto"
     typing: str = "graph"
-    flags: str | Iterable[str] = ()
+    flags: str | Sequence[str] = ()
     blockers: bool = True
-    leave_float: str | Iterable[str] = ""
+    leave_float: str | Sequence[str] = ""
     workarounds: bool = False
     matrix: str | Path | Matrix | None = None
     cases: Path | Sequence[Case] | None = None
@@ -190,7 +190,7 @@ class Check:
         if not found:
             raise HandledError("; ".join(map(str, refused)))
         for each in refused:
-            tell(Refused(each))
+            tell(Unread(each))
         for own in found:
             self.questions.named(own)
         if len(named) > 1 and any((self.inputs, self.expected, self.calibration)):
@@ -220,11 +220,11 @@ class Check:
         every[own.variant.name] = given
         return built_with(own, given)
 
-    def _steps(self, models: Iterable[OwnModel], answers: Iterable[Answer]) -> Iterator[Step]:
+    def _steps(self, models: Iterable[OwnModel], answers: Iterable[Answer]) -> Iterator[ModelStep]:
         """Yield the step of each model, where two targets are named."""
         found = {(each.judged.cell.variant.name, each.target): each for each in answers}
         for model in models if self.before else ():
-            yield Step(*(found[model.variant.name, target] for target in (self.before, self.after)))
+            yield ModelStep(*(found[model.variant.name, target] for target in (self.before, self.after)))
 
     def _run(
         self, cells: Sequence[Cell], prepared: OwnPrepared, how: How, tell: Tell, sink: Sink | None
@@ -276,7 +276,7 @@ def _read(model: Model, wanted: Wanted) -> OwnModel:
 def _sizes(given: Sizes, option: str) -> dict[str, tuple[int, ...]]:
     if isinstance(given, str):
         return parse_shapes(given, f"--{option}")
-    return {name: tuple(each) for name, each in given.items()}
+    return {name: tuple(each) for name, each in (given or {}).items()}
 
 
 def _arrays(given: Arrays | None, option: str) -> dict[str, Array]:

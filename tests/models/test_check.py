@@ -8,7 +8,7 @@ import pytest
 
 from harness.judge.cell import Judged, judge_cell
 from harness.known.listed import Finding, State, Static
-from harness.models.check import Answer, Step, Trouble, changes, coverage, lost_by_time, ran, troubles
+from harness.models.check import Answer, ModelStep, Trouble, changes, coverage, lost_by_time, ran, troubles
 from harness.models.own.model import Wanted, own_case, own_model
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Node, Outcome, Stamps
@@ -39,7 +39,7 @@ def judged(*precisions: str, name: str = "new", **fields: object) -> Judged:
 
 
 def worse(before: Judged, after: Judged) -> frozenset[Trouble]:
-    return Step(Answer(before), Answer(after)).worse
+    return ModelStep(Answer(before), Answer(after)).worse
 
 
 def test_one_node_that_leaves_its_narrow_type_is_worse_whatever_was_lost_before() -> None:
@@ -100,9 +100,9 @@ def test_nvidia_s_tables_stand_for_a_side_that_was_not_run() -> None:
     works = Answer(judged("int8", "int8", name="old"))
     assert (
         blocked.troubles
-        == Step(works, blocked).worse
-        == Step(Answer(unrun), blocked).worse
+        == ModelStep(works, blocked).worse
+        == ModelStep(Answer(unrun), blocked).worse
         == {Trouble.BUILD}
     )
-    assert Step(blocked, works).worse == Step(blocked, blocked).worse == frozenset()
-    assert reported.troubles == Step(works, reported).worse == frozenset()
+    assert ModelStep(blocked, works).worse == ModelStep(blocked, blocked).worse == frozenset()
+    assert reported.troubles == ModelStep(works, reported).worse == frozenset()

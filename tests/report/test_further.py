@@ -26,14 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 BUILT = {"class": "built", "signature": None, "reason": "", "precision": "int8", "kept": 4, "wanted": 5}
-FAILED = {
-    **BUILT,
-    "class": "build_failed",
-    "signature": "no-luck",
-    "reason": "none",
-    "precision": None,
-    "wanted": 0,
-}
+FAILED = {**BUILT, "class": "build_failed", "signature": "no-luck", "precision": None, "wanted": 0}
 BLOCKER = {
     "nodes": ["/a", "/b"], "operator": "TopK", "named": False, "after_cut": True, "class": "parse_failed",
     "reason": "K is <b>large</b>", "signature": None, "title": "", "cause": "", "advice": "",
