@@ -25,6 +25,7 @@ from harness.run.local import Sink
 from harness.run.numbers.given import read_npz
 from harness.run.numbers.wire import Array
 from harness.run.provision.model import Via
+from harness.run.provision.requirements import refuse_unconfined
 from harness.shipped import looked_up
 from harness.text import did_you_mean
 from harness.words import Typing
@@ -140,6 +141,7 @@ class Check:
         """Run the check and return an answer for each model and target; events are told, records go to `sink`."""
         how, whole = How(self.via, self.jobs, self.pull), self._matrix()
         matrix = self._chosen(whole)
+        refuse_unconfined(matrix, self.via)
         given: dict[str, Given] = {}
         models = [self._given(model, given) for model in self._models(tell)]
         case = own_case(models)
