@@ -91,7 +91,6 @@ def test_what_the_machinery_spoiled_or_this_machine_lacks_is_no_trouble_of_the_m
 
 
 def test_nvidia_s_tables_stand_for_a_side_that_was_not_run() -> None:
-    """What was blocked before cannot get worse, and a report on a part of the model decides nothing."""
     unrun = judged(state="not_run", reason="no GPU", layers=())
     blocked, reported = (
         Answer(unrun, Static((Finding(state, "/a", "Conv", "no importer"),)))
