@@ -195,15 +195,21 @@ def _named(name: str, text: str) -> Statement | None:
 
 
 def _reasons(order: Sequence[str]) -> Iterator[Statement]:
-    """Yield why tactics were given up, each with the layer that has no implementation then, the last first."""
+    """Yield why tactics were given up, each with the layer that has no implementation then, the last first.
+
+    TensorRT 8 says twice in a row that a layer has no implementation; both belong to the same reasons.
+    """
     waiting: list[tuple[int, str]] = []
+    last: tuple[str, list[tuple[int, str]]] = "", []
     for at, text in enumerate(order):
         failed = NO_IMPLEMENTATION.search(text)
         if REASON.search(text):
             waiting.append((at, text))
-        elif failed and waiting:
+        elif failed:
             node = ended(failed["node"])
-            for then, reason in reversed(waiting):
+            if waiting or node != last[0]:
+                last = node, waiting
+            for then, reason in reversed(last[1]):
                 if at - then <= NEAR:
                     yield Statement(reason, {"node": node, "reason": reason}, text)
             waiting = []
