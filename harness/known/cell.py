@@ -157,6 +157,7 @@ def _measured(found: Callable[..., Known], judged: Judged) -> Known:
         other=unwanted(judged.precision, judged.wished, outcome.layers),
         chip=short,
         lost=tuple(_lost(judged)),
+        why=tuple(map(str, judged.reasons)),
         accuracy=outcome.accuracy,
         latency=_timing(outcome),
         phases=outcome.phases,
