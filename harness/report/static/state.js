@@ -12,8 +12,8 @@ const byVersion = (one, other) => {
 const usualStep = () => {
   for (const series of new Set(targets.filter(({ engine }) => engine === "tensorrt").map((target) => target.series))) {
     const every = targets.filter((target) => target.series === series).sort(byVersion);
-    const seen = every.filter(({ index }) => rows.some((row) => row.cells[index].basis === "measured"));
-    const versions = seen.length > 1 ? seen : every;
+    const measured = every.filter(({ id }) => seen.has(id));
+    const versions = measured.length > 1 ? measured : every;
     const [from, to] = [versions.find((target) => versionOf(target)[0] === 8), versions.filter((target) => versionOf(target)[0] === 10).at(-1)];
     if (from && to) return [from.id, to.id];
   }
