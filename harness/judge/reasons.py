@@ -161,7 +161,9 @@ def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], 
     about = tactics.get(layer.name)
     if about is None:
         return asked.reason(Why.NOT_SAID, layer.name)
-    return judged(about, asked, chosen_of(about, asked.ran, layer.tactic), typed=recipe.typing is Typing.STRONG)
+    return judged(
+        about, asked, chosen_of(about, asked.ran, layer.tactic), typed=recipe.typing is Typing.STRONG
+    )
 
 
 def without(layer: str, about: Tactics | None) -> Reason:

@@ -126,7 +126,10 @@ class Reader:
     def __init__(self) -> None:
         self._build = BuildLog()
         self._layer = ""
+        # Whether a block of conversions began, and whether the combination at hand is one; whether blocks name layers.
+        self._conversions = False
         self._pricing = False
+        self._named = False
         self._open: _Open | None = None
         self._names: dict[str, str] = {}
         self._quantised: set[str] = set()
@@ -143,12 +146,14 @@ class Reader:
     def _line(self, line: str) -> None:
         if found := _FORMATS.search(line):
             self._close()
-            self._pricing = self._pricing or found["what"] == "Reformat"
+            self._pricing = self._conversions or found["what"] == "Reformat"
             self._open = _Open(found["formats"].strip()[:_NAME])
         elif found := _COSTS.search(line):
             self._close()
-            self._pricing = bool(found["reformat"])
-            self._begin("" if self._pricing else (found["layer"] or "").strip()[:_NAME])
+            self._conversions = bool(found["reformat"])
+            layer = "" if self._conversions else (found["layer"] or "").strip()[:_NAME]
+            self._named = bool(layer)
+            self._begin(layer)
         elif found := _ADDED.search(line):
             self._add(found)
         elif found := _LISTED.search(line) or _NAMED.search(line):
@@ -193,8 +198,9 @@ class Reader:
 
     def _runner(self, line: str, now: _Open) -> None:
         if found := _RUNNER.search(line):
-            if not self._layer and not self._pricing:
-                self._begin(found["layer"][:_NAME])
+            layer = found["layer"][:_NAME]
+            if not self._pricing and not self._named and layer != self._layer:
+                self._begin(layer)
         elif _REFUSED.search(line):
             now.refused += 1
         elif _MEMORY.search(line):

@@ -67,8 +67,35 @@ def test_the_layer_of_an_older_log_is_named_by_its_runner() -> None:
             "Tactic: 17 Time: 0",
         ]
     )
-    # A time of nothing was not taken.
+    # A time of nothing was not measured.
     assert [(each.time_us, each.tactic) for each in build.layers["conv (one)"]] == [(500.0, "18"), (None, "")]
+
+
+def test_a_log_without_the_heads_of_blocks_is_read_by_its_runners() -> None:
+    """As 8.0 prints it, under a logger in Python: the conversions stand between the layers."""
+    build = read_tactics(
+        f"[TensorRT] VERBOSE: {line}"
+        for line in (
+            "*************** Autotuning Reformat:Float(1536,3,1) -> Half(1536,3,1) ***************",
+            "--------------- Timing Runner: Optimizer Reformat (Reformat)",
+            "Tactic: 1002 Time: 0.008192",
+            "Fastest Tactic: 1002 Time: 0.008192",
+            "*************** Autotuning format combination: Float(1536,3,1) -> Float(3,1) ***************",
+            "--------------- Timing Runner: Conv_20 (CaskConvolution)",
+            "Tactic: 7 Time: 0.00512",
+            "*************** Autotuning format combination: Half(1536,3,1) -> Half(3,1) ***************",
+            "--------------- Timing Runner: Conv_20 (CaskConvolution)",
+            "CaskConvolution has no valid tactics for this config, skipping",
+            "*************** Autotuning format combination: Float(3,1) -> Float(3,1) ***************",
+            "--------------- Timing Runner: Conv_21 (CaskConvolution)",
+            "Tactic: 7 Time: 0.004",
+        )
+    )
+    assert build.prices == {("Float(1536,3,1)", "Half(1536,3,1)"): 8.192}
+    assert {name: [each.time_us for each in found] for name, found in build.layers.items()} == {
+        "Conv_20": [5.12, None],
+        "Conv_21": [4.0],
+    }
 
 
 def test_a_record_holds_the_layers_that_multiply_with_the_prices_of_their_formats() -> None:
