@@ -20,8 +20,8 @@ from collections.abc import Sequence
 import onnx
 
 from harness.case import Variant
+from harness.case.graph_reader import GraphReader, attribute, inferred, name_at
 from harness.case.model import effective_name
-from harness.case.tensors import Tensors, at, attribute, inferred
 from harness.layers.datatype import (
     ASKED_FLOATS,
     FLOATS,
@@ -73,7 +73,7 @@ def _wishes(node: Node, quantised: bool) -> bool:  # noqa: FBT001
     return Precision(node.precision) in ASKED_FLOATS and not quantised and node.op not in MOVING
 
 
-class _Graph(Tensors):
+class _Graph(GraphReader):
     """A model's tensors, with the precision of each."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -82,18 +82,18 @@ class _Graph(Tensors):
         for node in self.nodes:
             named = quantises(node.op_type)
             if named and named["type"]:
-                self._precisions[at(node.output, 0)] = precision_of(named["type"])
+                self._precisions[name_at(node.output, 0)] = precision_of(named["type"])
 
     def asks(self, node: onnx.NodeProto) -> Precision | None:
         """Return the precision that the graph asks of a node; None for none, or FP32."""
         if node.op_type in MULTIPLYING:
             found = self._multiplied(node)
         elif quantises(node.op_type):
-            found = self._brought(node, self._type(at(node.output, 0)))
+            found = self._brought(node, self._type(name_at(node.output, 0)))
         elif dequantises(node.op_type):
             found = self._brought(node, self._read(node))
         elif node.op_type == "Cast":
-            found = self._type(at(node.output, 0))
+            found = self._type(name_at(node.output, 0))
             return found if found in ASKED_FLOATS | {Precision.FP8, Precision.FP4} else None
         else:
             edges = {self._type(name) for name in (*node.input[:1], *node.output[:1])} & FLOATS
@@ -116,9 +116,9 @@ class _Graph(Tensors):
 
     def _is_vector_of_one(self, reader: onnx.NodeProto) -> bool:
         """Tell whether one scale is for the whole of a tensor that has more than one channel."""
-        if self.shape(reader.input[1]) != (1,):
+        if self.shapes.get(reader.input[1]) != (1,):
             return False
-        axis, shape = attribute(reader, "axis", 1), self.shape(reader.input[0]) or ()
+        axis, shape = attribute(reader, "axis", 1), self.shapes.get(reader.input[0]) or ()
         return not -len(shape) <= axis < len(shape) or shape[axis] != 1
 
     def _scale(self, reader: onnx.NodeProto) -> bytes | None:
@@ -129,11 +129,11 @@ class _Graph(Tensors):
     def _source(self, tensor: str) -> onnx.NodeProto | None:
         """Return the node that makes a tensor's values, before those that only hand them on."""
         while (producer := self.producer(tensor)) and producer.op_type in _HANDING_ON:
-            tensor = at(producer.input, 0)
+            tensor = name_at(producer.input, 0)
         return producer
 
     def _multiplied(self, node: onnx.NodeProto) -> Precision:
-        data, weights = (at(node.input, index) for index in _OPERANDS.get(node.op_type, (0, 1)))
+        data, weights = (name_at(node.input, index) for index in _OPERANDS.get(node.op_type, (0, 1)))
         if data in self.constants and weights not in self.constants:
             data, weights = weights, data
         found = multiplied_in(self._operand(data), self._operand(weights))
@@ -154,10 +154,10 @@ class _Graph(Tensors):
     def _read(self, node: onnx.NodeProto) -> Precision:
         """Return the type that a node dequantises."""
         named = dequantises(node.op_type)
-        return precision_of(named["type"]) if named and named["type"] else self._type(at(node.input, 0))
+        return precision_of(named["type"]) if named and named["type"] else self._type(name_at(node.input, 0))
 
     def _brought(self, node: onnx.NodeProto, kind: Precision) -> Precision:
-        stored = at(node.input, 0) in self.constants
+        stored = name_at(node.input, 0) in self.constants
         return (
             WEIGHTS.get(kind, Precision.UNKNOWN) if stored else kind if kind in NARROW else Precision.UNKNOWN
         )
@@ -168,4 +168,3 @@ class _Graph(Tensors):
 
 _STORED = frozenset(WEIGHTS.values())
 _ASKED = ASKED_FLOATS | NARROW | _STORED
-

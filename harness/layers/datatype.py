@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from onnx import TensorProto
 
-from harness.case.tensors import Tensors, at
+from harness.case.graph_reader import GraphReader, name_at
 from harness.words import Precision
 
 #: Searched in this order: "BFloat16" contains "Float", "UInt8" contains "Int8".
@@ -106,11 +106,11 @@ ELEMENTS: Mapping[int, Precision] = {
 _TYPED_BY = {"QuantizeLinear": 2, "DequantizeLinear": 1, "MatMulIntegerToFloat": 2}
 
 
-def types_of(tensors: Tensors) -> dict[str, Precision]:
+def types_of(tensors: GraphReader) -> dict[str, Precision]:
     """Return each tensor's type: as the graph declares it, else after the input that fixes it; its nodes are sorted."""
     known = {name: ELEMENTS.get(kind, Precision.UNKNOWN) for name, kind in tensors.types.items()}
     for node in tensors.nodes:
-        fixing = at(node.input, _TYPED_BY.get(node.op_type, 0))
+        fixing = name_at(node.input, _TYPED_BY.get(node.op_type, 0))
         for output in node.output:
             known.setdefault(output, known.get(fixing, Precision.UNKNOWN))
     return known

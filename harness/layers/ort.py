@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping
 import onnx
 from google.protobuf.message import DecodeError
 
+from harness.case.graph_reader import GraphReader, attribute
 from harness.case.model import effective_name
-from harness.case.tensors import Tensors, attribute
 from harness.layers.datatype import types_of
 from harness.record.outcome import Layer, TensorUse
 from harness.words import Precision
@@ -39,7 +39,7 @@ def read_ort(optimised: bytes, original: bytes) -> tuple[list[Layer], int]:
         return [], 0
     try:
         after, before = onnx.load_from_string(optimised), onnx.load_from_string(original)
-        types = types_of(Tensors(after.graph))
+        types = types_of(GraphReader(after.graph))
         sizes = {item.name: tuple(item.dims) for item in after.graph.initializer}
         origins = Origins(before.graph, after.graph)
         return [_layer(node, types, sizes, origins.of(node)) for node in after.graph.node], origins.given_up

@@ -14,8 +14,8 @@ from functools import cached_property
 import onnx
 
 from harness.case import Case, Variant
+from harness.case.graph_reader import STANDARD, Extents, GraphReader, attribute, inferred, name_at
 from harness.case.model import effective_name
-from harness.case.tensors import STANDARD, Extents, Tensors, at, attribute, inferred
 from harness.layers.asked import asked
 from harness.layers.datatype import types_of
 from harness.matrix import Target
@@ -91,7 +91,7 @@ class Shape:
     """A model as a graph of labelled nodes: a pattern, or the place to look for it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        self._tensors = Tensors(inferred(model))
+        self._tensors = GraphReader(inferred(model))
         self._types = types_of(self._tensors)
         words = {node.name: node for node in asked(model)}
         self.nodes: list[_Node] = []
@@ -149,11 +149,11 @@ class Shape:
         kept = tuple(sorted((name, str(value)) for name, value in plain))
         value = None
         if node.op_type in _DECIDING:
-            value = self._tensors.value(at(node.input, _DECIDING[node.op_type]))
+            value = self._tensors.value(name_at(node.input, _DECIDING[node.op_type]))
         of = tuple(
             self._types.get(name, Precision.UNKNOWN) for name in node.input[: _TYPED.get(node.op_type, 1)]
         )
-        rank = len(self._tensors.shape(node.input[0]) or ()) if node.op_type in _RANKED else 0
+        rank = len(self._tensors.shapes.get(node.input[0]) or ()) if node.op_type in _RANKED else 0
         outputs = sum(map(bool, node.output)) if node.op_type not in _MANY else 0
         decided = "" if value is None else str(value.tolist())
         return node.domain, node.op_type, precision, fed, kept, decided, of, rank, outputs
@@ -168,10 +168,10 @@ class Shape:
 
     def _weight(self, node: onnx.NodeProto) -> Extents:
         """Return the shape of the weight, or that of the constant which it is made of."""
-        name = at(node.input, 3 if node.op_type == "QLinearConv" else 1)
-        while (shape := self._tensors.shape(name)) is None and name in self._tensors.constants:
+        name = name_at(node.input, 3 if node.op_type == "QLinearConv" else 1)
+        while (shape := self._tensors.shapes.get(name)) is None and name in self._tensors.constants:
             maker = self._tensors.producer(name)
-            name = at(maker.input, 0) if maker is not None else ""
+            name = name_at(maker.input, 0) if maker is not None else ""
         return shape or () if name in self._tensors.constants else ()
 
     def _size(self, node: onnx.NodeProto) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx.inliner import inline_local_functions
 
-from harness.case.tensors import Extents, Tensors, at, attribute, inferred, subgraphs
+from harness.case.graph_reader import Extents, GraphReader, attribute, inferred, name_at, subgraphs
 
 #: A tensor's dimensions, None for one that is not fixed.
 Shape = tuple[int | None, ...]
@@ -33,7 +33,7 @@ class Use:
     """A node where it stands: `operator` as a table calls it, `name` as the engine does."""
 
     node: onnx.NodeProto
-    scope: Tensors
+    scope: GraphReader
     operator: str
     name: str
 
@@ -48,11 +48,11 @@ class Use:
 
     def given(self, index: int) -> str:
         """Return the name of an input; "" where it is left out."""
-        return at(self.node.input, index)
+        return name_at(self.node.input, index)
 
     def shape(self, index: int = 0) -> Shape | None:
         """Return the dimensions of an input, None where nobody knows how many."""
-        return _fixed(self.scope.shape(self.given(index)))
+        return _fixed(self.scope.shapes.get(self.given(index)))
 
     def rank(self, index: int, *wanted: int) -> bool | None:
         """Tell whether an input has one of these numbers of dimensions."""
@@ -109,13 +109,14 @@ def _directions(use: Use) -> bool:
 
 
 def _branches(use: Use, *, broadcast: bool) -> bool | None:
-    graphs = use.attribute("then_branch"), use.attribute("else_branch")
-    if not all(isinstance(graph, onnx.GraphProto) for graph in graphs):
+    named = use.attribute("then_branch"), use.attribute("else_branch")
+    graphs = [graph for graph in named if isinstance(graph, onnx.GraphProto)]
+    if len(graphs) < len(named):
         return None
     answers: list[bool | None] = []
-    scopes = [Tensors(graph, use.scope) for graph in graphs]
+    scopes = [GraphReader(graph, use.scope) for graph in graphs]
     for one, two in zip(*(graph.output for graph in graphs), strict=False):
-        shapes = _fixed(scopes[0].shape(one.name)), _fixed(scopes[1].shape(two.name))
+        shapes = _fixed(scopes[0].shapes.get(one.name)), _fixed(scopes[1].shapes.get(two.name))
         answers.append(one.name != two.name)
         answers.append(_alike(*shapes, broadcast=broadcast))
     return _all(*answers)
@@ -232,13 +233,13 @@ def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> It
     functions = {(each.domain, each.name) for each in model.functions}
     for node in model.graph.node:
         if (node.domain, node.op_type) in functions:
-            yield Use(node, Tensors(onnx.GraphProto()), "local function", name_of(node))
+            yield Use(node, GraphReader(onnx.GraphProto()), "local function", name_of(node))
     whole = inline_local_functions(model) if functions else model
-    yield from _uses(Tensors(inferred(whole)), name_of)
+    yield from _uses(GraphReader(inferred(whole)), name_of)
 
 
-def _uses(scope: Tensors, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+def _uses(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
     for node in scope.nodes:
         yield Use(node, scope, node.op_type, name_of(node))
         for graph in subgraphs(node):
-            yield from _uses(Tensors(graph, scope), name_of)
+            yield from _uses(GraphReader(graph, scope), name_of)

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from harness.case import Case, Link, Variant, effective_name, model_sha256
-from harness.case.tensors import inferred
+from harness.case.graph_reader import inferred
 from harness.judge.cell import describe_recipe
 from harness.known.claim import gpus_said
 from harness.known.model import GraphView, Known, NodeView, TargetView, VariantView

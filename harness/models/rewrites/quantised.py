@@ -9,9 +9,10 @@ import onnx
 from onnx import helper
 
 from harness.case import effective_name
+from harness.case.graph_reader import attribute, name_at
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import values_of
-from harness.models.rewrites.editor import Editor, attribute, drop_attributes
+from harness.models.rewrites.editor import Editor, drop_attributes
 from harness.models.rewrites.floats import bypass, dequantised, in_float
 from harness.run.numbers.wire import Array
 
@@ -34,7 +35,7 @@ def scalar_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto 
     """Return a model whose per-tensor scales of data are scalars in place of vectors of one element."""
     editor = Editor(model)
     for node in list(editor.nodes):
-        if not (quantises(node.op_type) or dequantises(node.op_type)) or node.input[0] in editor.fixed:
+        if not (quantises(node.op_type) or dequantises(node.op_type)) or node.input[0] in editor.constants:
             continue
         held = [editor.value(name) for name in node.input[1:]]
         if not held or any(each is None or each.shape != (1,) for each in held):
@@ -103,7 +104,7 @@ def _centre(editor: Editor, pair: Sequence[onnx.NodeProto], held: Sequence[Array
     ends = np.iinfo(zero.dtype)
     middle = zero.astype(np.float32)
     side = np.maximum(ends.max - middle, middle - ends.min)
-    maker = editor.maker(pair[0].input[0])
+    maker = editor.producer(pair[0].input[0])
     if np.all(zero == ends.min) and (maker is None or maker.op_type not in _POSITIVE):
         editor.read(pair[0], 0, editor.add("Relu", pair[0].input[:1], f"{pair[0].input[0]}/relu"))
     _put(editor, pair, (scale.astype(np.float32) * side / _MOST).astype(scale.dtype))
@@ -139,7 +140,7 @@ def float_scalars(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto
     """Return a model whose constants of one element have no Q/DQ."""
     editor = Editor(model)
     for node in list(editor.nodes):
-        if dequantises(node.op_type) and node.input[0] in editor.fixed:
+        if dequantises(node.op_type) and node.input[0] in editor.constants:
             quantiser = editor.quantiser(node)
             held = editor.value(quantiser.input[0] if quantiser is not None else node.input[0])
             if held is not None and held.ndim == 0:
@@ -179,7 +180,7 @@ def behind_activation(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelP
     editor = Editor(model)
     for reader in list(editor.nodes):
         quantiser = editor.quantiser(reader) if editor.dequantiser(reader.output[0]) is reader else None
-        before = editor.maker(quantiser.input[0]) if quantiser is not None else None
+        before = editor.producer(quantiser.input[0]) if quantiser is not None else None
         end = _activated(editor, reader.output[0])
         if quantiser is None or before is None or before.op_type not in MULTIPLYING or end is None:
             continue
@@ -208,8 +209,7 @@ def zeros_in_kernel(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelPro
     """Return a model whose deconvolutions with stride and dilation have zeros in their kernels and no dilation."""
     editor = Editor(model)
     for node in editor.of("ConvTranspose"):
-        held = {item.name: list(item.ints) for item in node.attribute if item.ints}
-        strides, dilations = held.get("strides", [1]), held.get("dilations", [1])
+        strides, dilations = attribute(node, "strides", [1]), attribute(node, "dilations", [1])
         weight = editor.value(node.input[1])
         if weight is None or max(strides) == 1 or max(dilations) == 1:
             continue
@@ -245,7 +245,7 @@ def _symmetric(editor: Editor, reader: onnx.NodeProto) -> bool:
 
 def _zero(editor: Editor, reader: onnx.NodeProto) -> Array | None:
     """Return the zero point of a DequantizeLinear as a scalar; None where it has none that is constant."""
-    held = editor.value(reader.input[2]) if len(reader.input) > 2 else None  # noqa: PLR2004
+    held = editor.value(name_at(reader.input, 2))
     return held.reshape(()) if held is not None and held.size == 1 else None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import graphlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +9,7 @@ import numpy as np
 import onnx
 from onnx.inliner import inline_local_functions
 
+from harness.case.graph_reader import sorted_nodes
 from harness.record.outcome import Accuracy
 from harness.run.numbers.wire import Array, is_carried
 
@@ -83,26 +82,10 @@ def _plain(model: onnx.ModelProto) -> onnx.ModelProto:
         opset.domain = "" if opset.domain == "ai.onnx" else opset.domain
     for node in made.graph.node:
         node.domain = "" if node.domain == "ai.onnx" else node.domain
-    makers = {name: at for at, node in enumerate(made.graph.node) for name in node.output if name}
-    needs = [{makers[name] for name in _reads(node) if name in makers} for node in made.graph.node]
-    if any(max(before, default=-1) >= at for at, before in enumerate(needs)):
-        try:
-            order = tuple(graphlib.TopologicalSorter(dict(enumerate(needs))).static_order())
-        except graphlib.CycleError:
-            return made
-        nodes = [made.graph.node[at] for at in order]
-        del made.graph.node[:]
-        made.graph.node.extend(nodes)
+    nodes = sorted_nodes(made.graph.node)
+    del made.graph.node[:]
+    made.graph.node.extend(nodes)
     return made
-
-
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield the names that a node reads, in graphs inside it too."""
-    yield from node.input
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for inner in graph.node:
-                yield from _reads(inner)
 
 
 _LARGEST = float(np.finfo(np.float64).max)

@@ -20,38 +20,38 @@ Extents = tuple[int | str | None, ...]
 STANDARD = ("", "ai.onnx")
 
 
-class Tensors:
+class GraphReader:
     """The tensors that the nodes of a graph can read, those of the graph `around` it among them.
 
     `inputs` are the network's, without those that an initialiser gives; `constants` the tensors that none of them
-    decides; `types` are ONNX's element types by name, as far as they are declared.
+    decides; `stored` those whose values a model holds; `types` ONNX's element types, and `shapes` the extents, as far
+    as they are declared.
     """
 
-    def __init__(self, graph: onnx.GraphProto, around: Tensors | None = None) -> None:
+    def __init__(self, graph: onnx.GraphProto, around: GraphReader | None = None) -> None:
         self.nodes: list[onnx.NodeProto] = list(graph.node)
         self.outputs = {value.name for value in graph.output}
-        self.infos = {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
         self.stored: dict[str, onnx.TensorProto] = {}
         self.types: dict[str, int] = {}
         self.constants: set[str] = {each.values.name for each in graph.sparse_initializer}
-        self._shapes: dict[str, Extents] = {}
+        self.shapes: dict[str, Extents] = {}
         self._makers: dict[str, onnx.NodeProto] = {}
         self._readers: dict[str, list[onnx.NodeProto]] = {}
-        for name, value in self.infos.items():
+        for value in (*graph.value_info, *graph.output, *graph.input):
             tensor = value.type.tensor_type
             if tensor.elem_type:
-                self.types[name] = tensor.elem_type
+                self.types[value.name] = tensor.elem_type
             if tensor.HasField("shape"):
-                self._shapes[name] = extents(value)
+                self.shapes[value.name] = extents(value)
         for each in graph.initializer:
             self._store(each.name, each)
         fed = {value.name for value in graph.input} - self.constants
-        self.inputs = fed if around is None else around.inputs
+        self.inputs: set[str] = fed if around is None else around.inputs
         if around is not None:
             self.stored = around.stored | self.stored
             self.types = around.types | self.types
             self.constants |= around.constants
-            self._shapes = around._shapes | self._shapes
+            self.shapes = around.shapes | self.shapes
         for node in self.nodes:
             self._learn(node)
             self._index(node)
@@ -63,10 +63,6 @@ class Tensors:
     def readers(self, tensor: str) -> list[onnx.NodeProto]:
         """Return the nodes that read a tensor, in graphs inside them too."""
         return list(self._readers.get(tensor, ()))
-
-    def shape(self, tensor: str) -> Extents | None:
-        """Return the extents of a tensor, None where not even their number is known."""
-        return self._shapes.get(tensor)
 
     def value(self, tensor: str) -> npt.NDArray[Any] | None:
         """Return the values of a tensor that is stored in the model; None for one that is not."""
@@ -82,7 +78,7 @@ class Tensors:
     def _store(self, name: str, tensor: onnx.TensorProto) -> None:
         self.stored[name] = tensor
         self.types[name] = tensor.data_type
-        self._shapes[name] = tuple(tensor.dims)
+        self.shapes[name] = tuple(tensor.dims)
         self.constants.add(name)
 
     def _learn(self, node: onnx.NodeProto) -> None:
@@ -142,7 +138,9 @@ def sorted_nodes(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
     waiting = list(reversed(range(len(nodes))))
     while waiting:
         index = waiting.pop()
-        before = [makers[name] for name in reads(nodes[index]) if name in makers and makers[name] not in found]
+        before = [
+            makers[name] for name in reads(nodes[index]) if name in makers and makers[name] not in found
+        ]
         if before and index not in entered:
             entered.add(index)
             waiting += [index, *before]
@@ -160,7 +158,12 @@ def attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:  # n
     return default
 
 
-def at(names: Sequence[str], index: int) -> str:
+def opsets(model: onnx.ModelProto) -> dict[str, int]:
+    """Return the version of each domain of operators, ONNX's own under ""."""
+    return {"" if each.domain in STANDARD else each.domain: int(each.version) for each in model.opset_import}
+
+
+def name_at(names: Sequence[str], index: int) -> str:
     """Return a tensor's name among a node's inputs or outputs; "" where it is left out."""
     return names[index] if index < len(names) else ""
 
