@@ -1,4 +1,4 @@
-"""Makes models simpler: smaller shapes, fewer outputs, nodes bypassed; pure functions of the model.
+"""Makes models simpler: smaller shapes, nodes bypassed; pure functions of the model.
 
 An edit is a function from a model to another one, or None where it does not apply any more; the boldest come first.
 Its result may be invalid.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import onnx
 from onnx import numpy_helper
 
-from harness.case.graph_reader import STANDARD, inferred, is_stored, reads, subgraphs
+from harness.case.graph_reader import STANDARD, inferred, is_stored, reads
 from harness.case.model import fed_inputs
 from harness.models.graphs import Cutter, assembled, copied, static_shape
 
@@ -86,35 +86,12 @@ def restated(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def undecorated(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model without descriptions, metadata and domains that none of its nodes is of."""
-    made, graph = copied(model), model.graph
+    """Return the model without descriptions and metadata."""
+    made = copied(model)
     named = (made.graph.node, made.graph.initializer, made.graph.input, made.graph.output)
     for part in (made, made.graph, *(each for group in named for each in group)):
         part.ClearField("doc_string")
         part.ClearField("metadata_props")
-    used = {node.domain for node in graph.node} | {""}
-    if not made.functions and not any(any(subgraphs(node)) for node in graph.node):
-        kept = [each for each in made.opset_import if each.domain in used]
-        del made.opset_import[:]
-        made.opset_import.extend(kept)
-    return made
-
-
-def fewer_outputs(model: onnx.ModelProto) -> Iterator[Edit]:
-    """Yield ways to leave out one output of the model, where the node that makes it is of use without it."""
-    for value in reversed(model.graph.output):
-        yield partial(_without_output, name=value.name)
-
-
-def _without_output(model: onnx.ModelProto, name: str) -> onnx.ModelProto | None:
-    made = copied(model)
-    others = {each for node in made.graph.node for each in reads(node)}
-    others |= {value.name for value in made.graph.output if value.name != name}
-    maker = next((set(node.output) for node in made.graph.node if name in node.output), set())
-    if maker.isdisjoint(others):
-        return None
-    index = [value.name for value in made.graph.output].index(name)
-    del made.graph.output[index]
     return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,19 @@ class Editor(GraphReader):
         self.nodes.append(node)
         self._index(node)
         self.changed = True
+
+
+def edits(
+    change: Callable[[Editor, Collection[str]], None],
+) -> Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]:
+    """Make a rewrite of a function that edits a model, given the nodes that are blamed."""
+
+    def rewritten(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
+        editor = Editor(model)
+        change(editor, blamed)
+        return editor.done()
+
+    return rewritten
 
 
 def drop_attributes(node: onnx.NodeProto, *names: str) -> None:

@@ -16,7 +16,7 @@ from harness.case import effective_name
 from harness.case.graph_reader import attribute, name_at, opsets, subgraphs
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import values_of
-from harness.models.rewrites.editor import Editor
+from harness.models.rewrites.editor import Editor, edits
 from harness.run.numbers.wire import Array
 
 #: What hands values on between a DequantizeLinear and the node that multiplies.
@@ -188,13 +188,12 @@ def _halved(editor: Editor, name: str) -> str:
     return editor.constant(f"{name}/half", np.clip(stored, -_LARGEST, _LARGEST).astype(np.float16))
 
 
-def float_weights(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model without Q/DQ on the weights of the convolutions that are blamed."""
-    editor = Editor(model)
+@edits
+def float_weights(editor: Editor, blamed: Collection[str]) -> None:
+    """Take Q/DQ off the weights of the convolutions that are blamed."""
     for conv in editor.of("Conv"):
         if effective_name(conv) in blamed and len(conv.input) > 1:
             float_operand(editor, conv, 1)
-    return editor.done()
 
 
 def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from harness.case.graph_reader import attribute, name_at
-from harness.models.rewrites.editor import Editor
+from harness.models.rewrites.editor import Editor, edits
 from harness.run.numbers.wire import Array
 
 _INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
@@ -21,12 +21,12 @@ _MOVING = frozenset({"Gather", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "
 _EIGHT_BITS = (np.int8, np.uint8)
 
 
-def undo_dynamic(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
-    """Return a model that computes in floats, by its dequantised weights, where it quantises data as it runs.
+@edits
+def undo_dynamic(editor: Editor, _: Collection[str]) -> None:
+    """Compute in floats, by dequantised weights, where a model quantises data as it runs.
 
     What is quantised by its own range has a scale of 1 then, and the Casts and Muls behind stay as they are.
     """
-    editor = Editor(model)
     chosen = _undoable(editor)
     for node in chosen:
         kept = {item.name: attribute(node, item.name) for item in node.attribute}
@@ -39,12 +39,11 @@ def undo_dynamic(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelP
         _undo_lstm(editor, node)
     for node in editor.of("DequantizeLinear"):
         _undo_table(editor, node)
-    return editor.done()
 
 
-def dequantise_weights(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
-    """Return a model whose INT8 weights go through DequantizeLinear in place of a Cast and a Mul by their scale."""
-    editor = Editor(model)
+@edits
+def dequantise_weights(editor: Editor, _: Collection[str]) -> None:
+    """Send INT8 weights through DequantizeLinear in place of a Cast and a Mul by their scale."""
     for cast in editor.of("Cast"):
         stored, readers = editor.value(cast.input[0]), editor.readers(cast.output[0])
         if stored is None or stored.dtype != np.int8 or [each.op_type for each in readers] != ["Mul"]:
@@ -64,7 +63,6 @@ def dequantise_weights(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.
         axis = {"axis": axes[0]} if axes else {}
         made = editor.add("DequantizeLinear", [cast.input[0], *names], f"{mul.output[0]}/dequantised", **axis)
         editor.instead(mul.output[0], made)
-    return editor.done()
 
 
 def _aligned(scale: Array, rank: int) -> tuple[int, ...]:
