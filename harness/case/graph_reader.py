@@ -6,7 +6,7 @@ brings SymPy along.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,7 @@ class GraphReader:
             self.constants |= around.constants
             self.shapes = around.shapes | self.shapes
         for node in self.nodes:
-            self._learn(node)
-            self._index(node)
+            self._learn(node, self._index(node))
 
     def producer(self, tensor: str) -> onnx.NodeProto | None:
         """Return the node that makes a tensor."""
@@ -68,8 +67,8 @@ class GraphReader:
         """Return the values of a tensor that is stored in the model; None for one that is not."""
         maker = self._makers.get(tensor)
         seen = {tensor}
-        while maker is not None and maker.op_type == "Identity" and maker.input[0] not in seen:
-            tensor = maker.input[0]
+        while maker is not None and maker.op_type == "Identity" and name_at(maker.input, 0) not in seen:
+            tensor = name_at(maker.input, 0)
             seen.add(tensor)
             maker = self._makers.get(tensor)
         stored = self.stored.get(tensor)
@@ -81,9 +80,9 @@ class GraphReader:
         self.shapes[name] = tuple(tensor.dims)
         self.constants.add(name)
 
-    def _learn(self, node: onnx.NodeProto) -> None:
+    def _learn(self, node: onnx.NodeProto, read: Collection[str]) -> None:
         """Take in which outputs of a node are constants, or have a type that the node itself names."""
-        outputs, read = list(filter(None, node.output)), set(reads(node))
+        outputs = list(filter(None, node.output))
         if node.op_type == "Constant":
             held = attribute(node, "value")
             if held is None and (numbers := attribute(node, "value_ints")) is not None:
@@ -96,10 +95,13 @@ class GraphReader:
         if kind is not None:
             self.types.update(dict.fromkeys(outputs, kind))
 
-    def _index(self, node: onnx.NodeProto) -> None:
+    def _index(self, node: onnx.NodeProto) -> Collection[str]:
+        """Take in which tensors a node makes and reads; return the latter."""
         self._makers.update((name, node) for name in node.output if name)
-        for name in dict.fromkeys(reads(node)):
+        read = dict.fromkeys(reads(node))
+        for name in read:
             self._readers.setdefault(name, []).append(node)
+        return read
 
 
 def inferred(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.GraphProto:

@@ -39,9 +39,8 @@ def resizes(model: onnx.ModelProto) -> Iterator[Edit]:
     }
     numbers = {extent for _, extent in places}
     numbers |= {int(each) for tensor in model.graph.initializer for each in tensor.dims}
-    for axis, extent in sorted(places, reverse=True) + [
-        (None, each) for each in sorted(numbers, reverse=True)
-    ]:
+    ways = [*sorted(places, reverse=True), *((None, each) for each in sorted(numbers, reverse=True))]
+    for axis, extent in ways:
         for power in range((extent - 1).bit_length() if extent > 1 else 0):
             yield partial(resized, how=Resize(extent, 2**power, axis))
 

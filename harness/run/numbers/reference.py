@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx.inliner import inline_local_functions
 
-from harness.case.graph_reader import sorted_nodes
+from harness.case.graph_reader import opsets, sorted_nodes
 from harness.record.outcome import Accuracy
 from harness.run.numbers.wire import Array, is_carried
 
@@ -54,7 +54,7 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     names += [name for name in also if name not in names]
     try:
         with np.errstate(all="ignore"):
-            opset = _opset(model)
+            opset = opsets(model).get("", 0)
             operators = [operator for operator, right in REPLACED.items() if opset < right]
             values = ReferenceEvaluator(model, new_ops=operators).run(names, dict(inputs))
     except Doubtful as doubt:
@@ -66,10 +66,6 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
         name: np.asarray(value) for name, value in zip(names, values, strict=True) if is_carried(value)
     }
     return Reference(outputs) if outputs else Reference(None, "no output of the graph is a tensor of numbers")
-
-
-def _opset(model: onnx.ModelProto) -> int:
-    return next((int(entry.version) for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
 
 
 def _plain(model: onnx.ModelProto) -> onnx.ModelProto:
