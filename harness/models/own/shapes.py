@@ -327,10 +327,8 @@ def _fits(light: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     except Exception:  # noqa: BLE001  (of a large, invalid or unknown model it raises anything)
         return False
     tensors = GraphReader(graph)
-    computed = tensors.types.keys() - tensors.constants
-    if any(
-        isinstance(each, int) and each < 1 for name in computed for each in tensors.shapes.get(name) or ()
-    ):
+    computed = (own for name, own in tensors.shapes.items() if name not in tensors.constants)
+    if any(isinstance(each, int) and each < 1 for own in computed for each in own):
         return False
     return all(_multiplies(node, tensors) for node in graph.node if node.op_type == "Gemm")
 
