@@ -115,8 +115,8 @@ class Layer:
 class Combination:
     """One combination of formats that the builder offered for a layer, `Int8(4096,4096:32,64,1) -> Float(4096,64,1)`.
 
-    `tactic` names the fastest of the `timed` ones and `time_us` is its time; None if none was timed. `refused` counts the
-    runners without a valid tactic. `short_of_memory` tells of a tactic that was skipped for lack of it.
+    `tactic` names the fastest of the `timed` ones and `time_us` is its time; None if none was timed. `refused` counts
+    the runners without a valid tactic. `short_of_memory` tells of a tactic that was skipped for lack of it.
     """
 
     formats: str
