@@ -52,7 +52,7 @@ from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import SlurmExecutor
 from harness.scratch import reap_scratch
 from harness.text import one_line, visible
-from harness.words import GOOD, Class, Verdict
+from harness.words import GOOD, UNJUDGED, Class, Verdict
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
@@ -353,7 +353,7 @@ def summarise(judged: Sequence[Judged]) -> Iterator[str]:
 def _ended(judged: Sequence[Judged]) -> str:
     """Return how many cells ended in each class, of those that ran."""
     classes = Counter(result.classification.cls for result in judged)
-    return ", ".join(f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in _SAID_ALREADY)
+    return ", ".join(f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in UNJUDGED)
 
 
 def missing(required: Sequence[Judged]) -> Iterator[str]:
@@ -370,9 +370,6 @@ def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iter
         yield f"look into one: {show}"
     if accept and (bad or groups["fixed"] or groups["not reproduced"] or groups["newly found to work"]):
         yield f"to expect these results from now on: {accept}"
-
-
-_SAID_ALREADY = frozenset({Class.NOT_RUN, Class.NOT_APPLICABLE, Class.INFRA_ERROR})
 
 
 def _counted(result: Judged) -> str:

@@ -17,7 +17,7 @@ from harness.layers.precision import node_precision
 from harness.plan import Cell, claims_about, failed_before
 from harness.record.outcome import Outcome
 from harness.record.speaking import Gpu, took_part
-from harness.words import GOOD, UNJUDGED, Class, Precision, Verdict
+from harness.words import FINISHED, GOOD, UNJUDGED, Class, Precision, Verdict
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,6 @@ def _permitted(flags: tuple[str, ...]) -> frozenset[Precision]:
 
 _MOST_MESSAGES = 8
 _WIDEST = 300
-#: What finished and is not as it should be says so itself; there is no text of the engine's to know again.
-_FINISHED = GOOD | UNJUDGED | {Class.PRECISION_LOST, Class.INACCURATE}
 
 
 def explain(judged: Judged, matrix: str = "", cases: str = "") -> str:
@@ -170,7 +168,8 @@ def headline(judged: Judged) -> str:
     found = judged.diagnosis
     if found:
         return f"{found.title}, at {found.place}" if found.place else found.title
-    if judged.classification.cls in _FINISHED:
+    # What finished and is not as it should be has no text of the engine's.
+    if judged.classification.cls in FINISHED | UNJUDGED:
         return judged.judgement.sentence
     return f"no known signature: {judged.classification.reason[:_WIDEST]}"
 

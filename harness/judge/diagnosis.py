@@ -15,15 +15,13 @@ from harness.judge.logs import lacked_name
 from harness.judge.names import named, read_since
 from harness.judge.signatures import GROUP, PLACES, Signature, Where, load_signatures
 from harness.record.outcome import Outcome
-from harness.words import GOOD, UNJUDGED, Class
+from harness.words import FINISHED, GOOD, UNJUDGED, Class
 
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
 SKIPPED = re.compile(r"Skipping tactic \S{1,40} due to .+")
 NO_IMPORTER = re.compile(
     r"No importer registered for op: (?P<a>\w+)|could not find plugin:? ?(?P<b>\w+)", re.ASCII
 )
-#: In these classes nothing failed loudly, so that warnings are all there is to go by.
-_SILENT = frozenset({Class.PRECISION_LOST, Class.INACCURATE})
 #: How many messages before and after one are near it, and of how many places of one text that is looked up.
 CLOSE, _MOST_PLACES = 12, 20
 
@@ -104,7 +102,8 @@ def diagnose(
     """
     if classification.cls in GOOD | UNJUDGED:
         return None
-    silent = classification.cls in _SILENT
+    # Nothing failed loudly: warnings are all there is to go by.
+    silent = classification.cls in FINISHED
     texts = searched(outcome, graph=_graph(outcome, classification))
     for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings explains what finished in the wrong precision, and never why something failed.
@@ -221,9 +220,9 @@ def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
     Of a cell that lost precision these are the nodes that lost it, of one that crashed they are all.
     """
     lost = {each.node for each in classification.lost}
-    if classification.cls not in (Class.PRECISION_LOST, Class.CRASHED):
-        return ()
     how = "lost" if classification.cls is Class.PRECISION_LOST else "crashed"
+    if how == "crashed" and classification.cls is not Class.CRASHED:
+        return ()
     return tuple(
         f"{how} {node.op} {node.name}: {', '.join(filter(None, (node.precision, node.fed)))}"
         for node in outcome.nodes

@@ -11,20 +11,7 @@ from harness.judge.cell import Judged
 from harness.judge.classify import Lost
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
-from harness.words import GOOD, UNJUDGED, Class, Precision, Word
-
-#: Classes that may come of sizes that nobody gave.
-_BY_SIZES = frozenset(
-    {
-        Class.BUILD_FAILED,
-        Class.LOAD_FAILED,
-        Class.RUN_FAILED,
-        Class.CRASHED,
-        Class.TIMED_OUT,
-        Class.OUT_OF_MEMORY,
-    }
-)
-_BUILT = GOOD | {Class.PRECISION_LOST, Class.INACCURATE}
+from harness.words import CLASSES, FINISHED, OF_SIZES, UNJUDGED, Class, Precision, Word
 
 
 class Trouble(Word):
@@ -62,13 +49,13 @@ def of_sizes(judged: Iterable[Judged]) -> list[Judged]:
     """
     judged = list(judged)
     if any(
-        each.outcome.ran or (each.classification.cls in _BUILT and not _sizeless(each)) for each in judged
+        each.outcome.ran or (each.classification.cls in FINISHED and not _sizeless(each)) for each in judged
     ):
         return []
     return [
         each
         for each in judged
-        if each.classification.cls in _BY_SIZES
+        if each.classification.cls in OF_SIZES
         and each.outcome.failed_phase != "parse"
         and not (each.classification.cls is Class.BUILD_FAILED and _sizeless(each))
     ]
@@ -89,7 +76,7 @@ def sizes_doubted(targets: Iterable[str], made_up: str) -> str:
 
 def engine_made(judged: Judged) -> bool:
     """Tell whether an engine was built, whatever became of it."""
-    return judged.classification.cls in _BUILT or judged.classification.built
+    return judged.classification.cls in FINISHED or judged.classification.built
 
 
 def coverage(judged: Judged) -> tuple[Precision, int, int] | None:
@@ -110,7 +97,7 @@ def troubles(judged: Judged) -> frozenset[Trouble]:
         found.add(Trouble.BUILD)
     if judged.classification.lost and judged.demanded:
         found.add(Trouble.INT8_LOSS)
-    if judged.classification.cls in (Class.INACCURATE, Class.RUN_FAILED, Class.LOAD_FAILED):
+    if CLASSES[judged.classification.cls].breaks in ("runs", "right numbers"):
         found.add(Trouble.NUMBERS)
     return frozenset(found)
 

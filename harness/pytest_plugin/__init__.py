@@ -28,7 +28,7 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, taken_along
 from harness.shipped import shipped
 from harness.text import visible
-from harness.words import Class, Verdict
+from harness.words import UNJUDGED, Class, Verdict
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
@@ -301,7 +301,7 @@ class Reporter:
         if report.when == "setup" and "class" in told:
             self._cells += 1
             self._reused += _REUSED in told
-            if told["class"] not in (Class.NOT_RUN, Class.NOT_APPLICABLE):
+            if told["class"] == Class.INFRA_ERROR or told["class"] not in UNJUDGED:
                 self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
 
     @pytest.hookimpl(wrapper=True, trylast=True)

@@ -17,12 +17,12 @@ from harness.known.cell import general_advice
 from harness.known.model import Advice, Known, VariantView
 from harness.matrix.operators import operator_tables
 from harness.models.static import State
-from harness.report.labels import MARKS, Mark, day
+from harness.report.labels import MARKS, day
 from harness.report.model import Results
 from harness.report.page import environment, policy
 from harness.suites.running import RECIPE, About
 from harness.text import capital, clip, visible
-from harness.words import GOOD, UNJUDGED, Class
+from harness.words import GOOD, UNJUDGED, Class, Mark
 
 _HERE = Path(__file__).parent / "static"
 _STYLE = Path(__file__).parents[1] / "report" / "static" / "style.css"
