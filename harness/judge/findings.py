@@ -225,7 +225,7 @@ def advised(advice: str, version: str) -> str:
 
 def _versions(signature: Signature, hit: Hit, version: str) -> str:
     if hit.where == "names":
-        return f">={hit.groups['since']}" if signature.id != "name-not-yet" else f"<{hit.groups['since']}"
+        return f"{'<' if signature.not_yet else '>='}{hit.groups['since']}"
     if signature.versions:
         return signature.versions
     reported = " or ".join(

@@ -12,6 +12,7 @@ import onnx
 from packaging.version import Version
 
 from harness.document import Document, Form, Problem, checked
+from harness.judge.signatures import load_signatures
 from harness.matrix.operators import operator_tables
 
 NAMES = Path(__file__).with_name("names.yaml")
@@ -24,8 +25,6 @@ OWNER = re.compile(
 )
 #: Names that say nothing without their owner.
 GENERIC = frozenset({"destroy", "enqueue", "execute"})
-#: Signatures of a change that took away several names.
-_TOLD_TOGETHER = ("implicit-int8-removed", "weak-typing-removed")
 _GUIDE = "https://docs.nvidia.com/deeplearning/tensorrt"
 _GUIDES = {
     "": "",
@@ -78,7 +77,7 @@ def replaced() -> dict[str, list[tuple[str, str, str]]]:
             if row.signature == signature
             for name in row.names
         ]
-        for signature in _TOLD_TOGETHER
+        for signature in (each.id for each in load_signatures() if each.ends)
     }
 
 

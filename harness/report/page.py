@@ -59,7 +59,7 @@ _FINDERS = (complaints, diagnosis, logs, findings)
 #: What the script has of a signature as it is.
 _AS_IT_IS = (
     *("id", "title", "cause", "advice", "harmless", "links", "versions"),
-    *("standard_op", "phases", "operator", "kind"),
+    *("standard_op", "phases", "operator", "kind", "not_yet"),
 )
 
 
@@ -105,6 +105,7 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
             "roles": roles,
             "reading": READING,
             "replaced": names.replaced(),
+            "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],
             "further": further,
             "suites": suites,
             **addresses(),

@@ -40,9 +40,6 @@ Commands = Mapping[str, Sequence[str]]
 #: Serialised models by case and variant.
 Models = Mapping[tuple[str, str], bytes]
 
-#: The problems that the project began with, in the order of the page.
-SEEDS = ("mish", "conv_silu", "instance_norm", "depthwise_qdq", "q_plugin_dq")
-
 
 @dataclass(frozen=True)
 class Recorded:
@@ -238,8 +235,7 @@ def _part(
         rows.append(replace(view, claims=(), sentences=tuple(spans(runs)), reproduced=where))
         moved += [change for run in runs.values() for change in changes(view, run)]
         steps.append(row_steps(view, known[of_row]))
-    seed = SEEDS.index(case.name) if case.name in SEEDS else None
-    view_of = CaseView(case.name, case.title, case.summary, case.links, tuple(rows), seed)
+    view_of = CaseView(case.name, case.title, case.summary, case.links, tuple(rows), case.seed)
     return Part(view_of, tuple(known), tuple(moved), tuple(steps))
 
 

@@ -23,7 +23,6 @@ from harness.words import Class, Precision, Typing
 #: A graph of more nodes is not listed.
 MOST_NODES = 300
 _ATTENTION = frozenset({"Attention", "MultiHeadAttention", "Softmax"})
-_FROM_EXPORTERS = frozenset({"exporters", "ort_output"})
 
 
 def target_views(
@@ -171,8 +170,8 @@ def _topics(case: Case, variant: Variant, graph: GraphView, cells: Sequence[Know
         "calibrated INT8": variant.recipe.calibrator is not None,
         "Q/DQ": _quantised(graph),
         "FP16": half or "FP16" in variant.recipe.flags,
-        "attention": "attention" in case.name or not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
-        "exporter": case.name in _FROM_EXPORTERS,
+        "attention": not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
+        **dict.fromkeys(case.topics, True),
         "API": any(cell.stands is Class.API_REMOVED for cell in cells),
     }
     return tuple(topic for topic, true in found.items() if true)

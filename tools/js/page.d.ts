@@ -46,7 +46,7 @@ interface Results {
 }
 interface Words {
   marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } }; kinds: { id: string; name: string; meaning: string }[];
-  roles: { [role: string]: string }; reading: [string, string][]; replaced: { [signature: string]: [old: string, now: string, url: string][] }; further: string[][];
+  roles: { [role: string]: string }; reading: [string, string][]; replaced: { [signature: string]: [old: string, now: string, url: string][] }; ends: { topic: string; name: string; partly?: boolean; signature: string }[]; further: string[][];
   suites: { [place: string]: string }; issues: string; home: string; errors: any;
 }
 

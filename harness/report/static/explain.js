@@ -354,7 +354,7 @@ const findingOf = (known, said, signature, every, version, caused) => {
   const values = { ...(operator ? { op: operator } : {}), ...(node ? { node } : {}), ...groups };
   const filled = (/** @type {string} */ words) => words.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "?");
   const last = groups.reason && !signature.cause.includes("{reason}") ? ` The engine's last word: ${clipped(groups.reason.trim().split(/\s+/).join(" "), LAST_WORD)}` : "";
-  const versions = where === "names" ? (signature.id === "name-not-yet" ? "<" : ">=") + groups.since : signature.versions || reportedOf(signature, version);
+  const versions = where === "names" ? (signature.not_yet ? "<" : ">=") + groups.since : signature.versions || reportedOf(signature, version);
   const lines = new Set(every.map((one) => lineOf(said, one.message)).filter(Boolean));
   const advice = signature.kind === "harmless" && !signature.harmless && caused ? known.see_above : advised(known, filled(signature.advice), version);
   return { id: signature.id, title: filled(signature.title), cause: filled(signature.cause) + last, advice, where: lineOf(said, message), node, operator, versions, kind: signature.kind,
