@@ -23,7 +23,7 @@ NO_IMPORTER = re.compile(
     r"No importer registered for op: (?P<a>\w+)|could not find plugin:? ?(?P<b>\w+)", re.ASCII
 )
 #: How many messages before and after one are near it, and of how many places of one text that is looked up.
-CLOSE, _MOST_PLACES = 12, 20
+CLOSE, MOST_PLACES = 12, 20
 
 
 class Statement(NamedTuple):
@@ -53,7 +53,7 @@ class Texts:
 
     def around(self, text: str) -> Iterator[str]:
         """Yield the messages near a text."""
-        for at in self.positions.get(text, ())[:_MOST_PLACES]:
+        for at in self.positions.get(text, ())[:MOST_PLACES]:
             yield from self.order[max(0, at - CLOSE) : at + CLOSE + 1]
 
 
