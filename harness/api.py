@@ -34,13 +34,14 @@ from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read
 from harness.models.own.model import OwnModel, Wanted, load_own, own_case, own_model
 from harness.models.own.shapes import Shapes
 from harness.models.static import Static, patterns, static_answers
-from harness.models.trying import BuiltOrRun, How, Tries, run_models
+from harness.models.trying import BuiltOrRun, Tries, run_models
 from harness.plan import all_cells, select
 from harness.record.store import Store
 from harness.report.further import Row, further_rows
 from harness.report.model import Results, load_results
 from harness.report.writer import build_report
 from harness.run.commands import published_lines
+from harness.run.local import How
 from harness.run.numbers.wire import Array
 from harness.run.prepared import PreparedVariants, with_models
 from harness.run.provision.model import Via

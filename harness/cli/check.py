@@ -38,12 +38,13 @@ from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read
 from harness.models.own.model import Wanted, load_own, of_made_up_sizes, own_case
 from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.static import State, patterns, static_answers
-from harness.models.trying import BuiltOrRun, How, Tries, run_models
+from harness.models.trying import BuiltOrRun, Tries, run_models
 from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report.further import Row, further_rows
 from harness.report.writer import build_report, write_further
 from harness.run.commands import published_lines
+from harness.run.local import How
 from harness.run.numbers.given import read_npz
 from harness.run.provision.requirements import refuse_unconfined
 from harness.scratch import Scratch

@@ -206,7 +206,7 @@ def test_results_come_back_from_their_json() -> None:
 
 
 def test_results_of_real_engines_come_back_with_their_history() -> None:
-    """Texts that no factory thought of; what is written of them is what was read. Older reports said more of the past."""
+    """Texts that no factory thought of; what is written of them is what was read. Older ones had more of a past."""
     published = results_file(Path(__file__).parents[2] / "reports" / "published")
     data = json.loads(content(published))
     results = Results.from_json(data)
