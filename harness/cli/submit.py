@@ -74,7 +74,7 @@ def do_submit(options: argparse.Namespace) -> int:
     write_file(output, data, "give another with --output")
     # What would be refused is not worth sending.
     archive = read(output, account)
-    if fault := next(faults_of(archive, project.cells), ""):
+    if fault := next(faults_of(archive), ""):
         raise HandledError(f"{output}: {fault}")
     print(
         f"{output}: {len(data) / 1e3:.0f} kB, {len(archive.records)} of {len(cells)} cells of {first.target}"
