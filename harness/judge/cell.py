@@ -139,7 +139,7 @@ _MOST_MESSAGES = 8
 _WIDEST = 300
 
 
-def explain(judged: Judged, matrix: str = "", cases: str = "") -> str:
+def failure_text(judged: Judged, matrix: str = "", cases: str = "") -> str:
     """Return the text that a failed test prints: verdict, diagnosis, offending messages, recipe, the next command.
 
     `matrix` and `cases` are named in the command where they are not the usual ones.

@@ -36,7 +36,7 @@ _GUIDES = {
 
 
 @dataclass(frozen=True)
-class Row:
+class NameRow:
     """Names that went, or came, with one version; `url` is NVIDIA's page on them, "" where none is known."""
 
     names: tuple[str, ...]
@@ -47,10 +47,10 @@ class Row:
 
 
 @lru_cache
-def load_names(path: Path = NAMES) -> tuple[Row, ...]:
+def load_names(path: Path = NAMES) -> tuple[NameRow, ...]:
     """Return the rows in the file's order; raises HandledError with file, line and field for one that is not valid."""
     return tuple(
-        Row(
+        NameRow(
             tuple(each["names"]),
             each["signature"],
             each["since"],
@@ -62,7 +62,7 @@ def load_names(path: Path = NAMES) -> tuple[Row, ...]:
 
 
 @lru_cache
-def by_name() -> Mapping[str, Row]:
+def by_name() -> Mapping[str, NameRow]:
     """Return the row of each name."""
     return {name: row for row in load_names() for name in row.names}
 
@@ -81,7 +81,7 @@ def replaced() -> dict[str, list[tuple[str, str, str]]]:
     }
 
 
-def named(name: str) -> Row | None:
+def named(name: str) -> NameRow | None:
     """Return the row of a name, which may have its owner before it; None for an unknown name or another program's."""
     owner, _, bare = name.rpartition(".")
     found = by_name().get(name) if name not in GENERIC else None

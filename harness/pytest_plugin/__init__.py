@@ -23,7 +23,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from harness.case import load_cases
 from harness.errors import HandledError, InfraError, described
-from harness.judge.cell import explain
+from harness.judge.cell import failure_text
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, taken_along
 from harness.shipped import shipped
@@ -194,7 +194,7 @@ class CellItem(pytest.Item):
             return super().repr_failure(excinfo, style)
         path = os.path.relpath(self.path, self.config.invocation_params.dir)
         cases = self.config.getoption("compat_cases") or ""
-        return visible(explain(excinfo.value.judged, matrix="" if path == FILE else path, cases=cases))
+        return visible(failure_text(excinfo.value.judged, matrix="" if path == FILE else path, cases=cases))
 
 
 def _lacking(target: Target, config: pytest.Config) -> str:

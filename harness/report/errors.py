@@ -53,7 +53,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProofResult:
     """The result of a proof: whether it works, on which versions, how sure that is; `target` is one of them."""
 
     basis: Basis
@@ -69,7 +69,7 @@ class Proof:
     case: str
     variant: str
     title: str
-    known: tuple[Outcome, ...]
+    known: tuple[ProofResult, ...]
 
     @property
     def id(self) -> str:
@@ -245,7 +245,7 @@ class _Book:
             if cell.stands not in SHOWS_NO_FAILURE - GOOD:
                 groups.setdefault((cell.basis, cell.stands in GOOD), []).append(cell.target)
         ordered = sorted(groups, key=lambda key: (list(Basis).index(key[0]), not key[1]))
-        known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
+        known = (ProofResult(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
         return Proof(case, variant, view.title, tuple(known))
 
     def _reproducers(self, name: str) -> tuple[Reproducer, ...]:

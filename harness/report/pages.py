@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from harness.case import Expectation
 from harness.engines import ENGINES
-from harness.judge.names import Row, load_names, replaced
+from harness.judge.names import NameRow, load_names, replaced
 from harness.judge.signatures import load_signatures
 from harness.known.claim import says
 from harness.known.model import CaseView, VariantView
@@ -109,7 +109,7 @@ def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expecta
     ]
 
 
-def _gone() -> dict[str, list[Row]]:
+def _gone() -> dict[str, list[NameRow]]:
     """Return the names that are gone by the first version without them, the newest version first."""
     yet = {signature.id for signature in load_signatures() if signature.not_yet}
     rows = [row for row in load_names() if row.signature not in yet]

@@ -150,7 +150,7 @@ def results_of(
     parts = []
     for case, cells, past in _by_case(found, history):
         make = partial(_part, found, case, cells, speak, past)
-        parts.append(kept.get(Part, _sources(found, case, cells, speak, past), make) if kept else make())
+        parts.append(kept.get(CasePart, _sources(found, case, cells, speak, past), make) if kept else make())
     known = tuple(cell for part in parts for cell in part.cells)
     targets = target_views(found.matrix, _latest_stamps(known, speak), found.commands)
     whole = Results(
@@ -171,7 +171,7 @@ def results_of(
 
 
 @dataclass(frozen=True)
-class Part:
+class CasePart:
     """What a report says of one case: it follows from the outcomes and the past of its own cells alone.
 
     Claims are left out of its rows: there are thousands, and they are at hand.
@@ -218,7 +218,7 @@ def _part(
     cells: Sequence[Cell],
     speak: Mapping[str, Sequence[Outcome]],
     past: Sequence[RunRecord],
-) -> Part:
+) -> CasePart:
     judged = {cell.id: _judged(cell, speak.get(cell.id, ()), found) for cell in cells}
     pasts = _pasts(judged, found.today, past)
     known = []
@@ -236,7 +236,7 @@ def _part(
         moved += [change for run in runs.values() for change in changes(view, run)]
         steps.append(row_steps(view, known[of_row]))
     view_of = CaseView(case.name, case.title, case.summary, case.links, tuple(rows), case.seed)
-    return Part(view_of, tuple(known), tuple(moved), tuple(steps))
+    return CasePart(view_of, tuple(known), tuple(moved), tuple(steps))
 
 
 def _with_claims(case: Case, view: CaseView) -> CaseView:

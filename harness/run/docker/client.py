@@ -46,7 +46,7 @@ _SSH_REMEDIES = {
 ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 
 
-class Refused(InfraError):
+class DaemonRefused(InfraError):
     """The daemon answered with an error; the text is its own, on one line. `out` is the program's output before."""
 
     def __init__(self, text: str, out: str = "") -> None:
@@ -106,7 +106,7 @@ def ask(
     needed: Callable[[], bool] = lambda: True,
     hear: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Run `docker` and return its output; raises Refused where the daemon says no, InfraError where it is silent.
+    """Run `docker` and return its output; raises DaemonRefused where the daemon says no, InfraError where it is silent.
 
     `hear` is called with the output so far, as it grows. Raises InfraError as well when `needed` returns False.
     """
@@ -114,7 +114,7 @@ def ask(
     if done.returncode and _ABSENT.search(done.stderr):
         raise _silent(host, done.stderr)
     if done.returncode:
-        raise Refused(reason(done.stderr), done.stdout)
+        raise DaemonRefused(reason(done.stderr), done.stdout)
     return done.stdout
 
 
@@ -198,7 +198,7 @@ def daemon(host: str = "") -> Daemon:
     try:
         text = ask("info", "--format", "{{json .}}", host=host, seconds=20.0)
         info: Mapping[str, Any] = json.loads(text)
-    except Refused as error:
+    except DaemonRefused as error:
         raise InfraError(f"Docker does not answer at {address(host)}: {error}") from error
     except ValueError as error:
         raise InfraError(f"Docker's answer at {address(host)} cannot be read: {error}") from error

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.errors import HandledError, InfraError
 from harness.matrix import Build, Target
 from harness.run import docker
-from harness.run.docker import PROJECT_LABEL, Image, ImageRefused, Refused
+from harness.run.docker import PROJECT_LABEL, DaemonRefused, Image, ImageRefused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
 from harness.run.provision.host import Host, host_of
@@ -260,7 +260,7 @@ def _try_python(target: Target, tag: str, base: str) -> None:
         found = docker.run_once(
             tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION], target.host
         ).strip()
-    except Refused as error:
+    except DaemonRefused as error:
         raise Unavailable(
             f"needs a base image that runs here; {base} on {target.docker_platform}: {error}"
         ) from error
