@@ -308,31 +308,20 @@ _MOST_LISTED = 15
 _WIDEST = 200
 _MOST_CAUSES = 20
 
-#: Every cell is counted under exactly one of these, worst first.
-_COUNTED = (
-    "regressed",
-    "new failure",
-    "fixed",
-    "not reproduced",
-    "infrastructure trouble",
-    "known failure",
-    "built, known to fail when run",
-    "as expected",
-    "newly found to work",
-    "undecided without a GPU",
-    "not run",
-    "not applicable",
-)
-_VERDICTS = {
-    Verdict.REGRESSED: "regressed",
-    Verdict.NEW: "new failure",
-    Verdict.FIXED: "fixed",
-    Verdict.NOT_REPRODUCED: "not reproduced",
-    Verdict.INFRA: "infrastructure trouble",
-    Verdict.KNOWN_FAILURE: "known failure",
-    Verdict.FAILS_WHEN_RUN: "built, known to fail when run",
-    Verdict.EXPECTED: "as expected",
-    Verdict.NOT_RUN: "undecided without a GPU",
+#: Every cell is counted under exactly one of these, worst first: by its verdict, if one is named.
+_COUNTED: dict[str, Verdict | None] = {
+    "regressed": Verdict.REGRESSED,
+    "new failure": Verdict.NEW,
+    "fixed": Verdict.FIXED,
+    "not reproduced": Verdict.NOT_REPRODUCED,
+    "infrastructure trouble": Verdict.INFRA,
+    "known failure": Verdict.KNOWN_FAILURE,
+    "built, known to fail when run": Verdict.FAILS_WHEN_RUN,
+    "as expected": Verdict.EXPECTED,
+    "newly found to work": None,
+    "undecided without a GPU": Verdict.NOT_RUN,
+    "not run": None,
+    "not applicable": None,
 }
 
 
@@ -382,7 +371,7 @@ def _counted(result: Judged) -> str:
         return "not run"
     if verdict is Verdict.NEW and cls in GOOD:
         return "newly found to work"
-    return _VERDICTS[verdict]
+    return next(name for name, each in _COUNTED.items() if each is verdict)
 
 
 def _listed(title: str, results: Sequence[Judged]) -> Iterator[str]:

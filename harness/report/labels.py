@@ -45,13 +45,7 @@ BUCKETS = {
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
 
-ROLES = {
-    Role.REPRODUCER: "reproducer",
-    Role.WORKAROUND: "workaround",
-    Role.CONTROL: "control",
-    Role.NEGATIVE_CONTROL: "negative control",
-    Role.TWIN: "twin",
-}
+ROLES = {role: str(role).replace("_", " ") for role in Role}
 
 #: What a step from one target to another does to variants: name and meaning by `harness.compare.kinds.Kind`.
 KINDS = {
