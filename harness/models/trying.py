@@ -70,13 +70,14 @@ class BuiltOrRun(OwnPrepared):
         self.runs = runs
         self._timed = timed
 
-    def _given_to(self, _: Variant) -> Given:
+    def given_to(self, _: Variant) -> Given:
+        """Return the data for all of them."""
         return self.given
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
         """Return a variant made ready; raises Refused as every other one does."""
         if self.runs:
-            found = self._make(variant, needed)
+            found = self.make(variant, needed)
             if isinstance(found, Refused):
                 raise found
             return replace(found, timed=self._timed)

@@ -59,13 +59,15 @@ class OwnPrepared(PreparedVariants):
 
     def weights(self, variant: Variant) -> Weights | None:
         """Return the weights that stay beside a variant's model."""
-        return self._given_to(variant).weights
+        return self.given_to(variant).weights
 
-    def _given_to(self, variant: Variant) -> Given:
+    def given_to(self, variant: Variant) -> Given:
+        """Return the data that the user gave for a variant."""
         return self._given.get(variant.name, Given())
 
-    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
-        given = self._given_to(variant)
+    def make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
+        """Return one variant made ready with the user's data, or how that failed."""
+        given = self.given_to(variant)
         fed = replace(given, calibration={}, libraries=())
         made: list[Prepared | Refused] = []
         memory = memory_for(len(variant.model_bytes()))
