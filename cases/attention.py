@@ -456,4 +456,5 @@ CASE = Case(
         KERNELS,
     ),
     variants=(*WRITTEN_OUT, *SHARED, *OPERATORS, *IN_A_BRANCH),
+    topics=("attention",),
 )

@@ -394,4 +394,5 @@ CASE = Case(
     ),
     links=(SEGFAULT, ANTIALIAS, TOPK, NMS, NONZERO_14, NONZERO, SWISH, CAST, BF16_DECONV, BF16_110),
     variants=(*DETECTORS, *CASTS, *NEWER, *DECONVOLUTIONS),
+    topics=("exporter",),
 )

@@ -226,4 +226,5 @@ CASE = Case(
     ),
     links=(INT32_BIAS, NOT_INT8, QUANTISED_TYPES, ROTARY_1015),
     variants=(*QUANTISED, *FROM_ORT_OPTIMISER),
+    topics=("exporter",),
 )

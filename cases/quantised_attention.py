@@ -145,4 +145,5 @@ CASE = Case(
     ),
     links=(FUSED, FUSED_FP8, links.RTX_PRECISIONS),
     variants=ATTENTIONS,
+    topics=("attention",),
 )

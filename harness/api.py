@@ -30,7 +30,7 @@ from harness.matrix import Target, load_matrix
 from harness.models.check import Answer, Change, ModelStep, Trouble, changes, coverage, median_ms
 from harness.models.checking import Begun, Check, Event
 from harness.models.own.model import OwnModel
-from harness.models.trying import How, run_models
+from harness.models.trying import run_models
 from harness.plan import all_cells, select
 from harness.record.from_json import plain
 from harness.record.store import Store
@@ -38,6 +38,7 @@ from harness.report.further import Row, further_rows
 from harness.report.model import Results, load_results
 from harness.report.writer import build_report
 from harness.run.commands import published_lines
+from harness.run.local import How
 from harness.run.prepared import PreparedVariants, with_models
 from harness.run.provision.model import Via
 from harness.shipped import looked_up

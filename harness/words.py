@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
+from typing import Literal, get_args
 
 
 class Word(str, Enum):
@@ -33,31 +35,175 @@ class Class(Word):
     INFRA_ERROR = "infra_error"
 
 
-#: Classes in which the engine did all that was asked of it on this machine.
-GOOD = frozenset({Class.OK, Class.BUILT})
-#: Classes that say nothing about the engine.
-UNJUDGED = frozenset({Class.NOT_APPLICABLE, Class.NOT_RUN, Class.INFRA_ERROR})
+#: What a claim is about, or a class breaks, each reached after those before it.
+Level = Literal["builds", "runs", "right numbers", "precision"]
 
 
-#: A class as the predicate of a sentence whose subject is the variant.
-PREDICATE = {
-    Class.OK: "works",
-    Class.BUILT: "builds",
-    Class.PRECISION_LOST: "loses precision",
-    Class.INACCURATE: "gives wrong numbers",
-    Class.PARSE_FAILED: "fails to parse",
-    Class.BUILD_FAILED: "fails to build",
-    Class.NEEDS_GPU_TO_BUILD: "needs a GPU to build",
-    Class.LOAD_FAILED: "fails to load",
-    Class.RUN_FAILED: "fails to run",
-    Class.CRASHED: "crashes",
-    Class.TIMED_OUT: "times out",
-    Class.OUT_OF_MEMORY: "runs out of memory",
-    Class.API_REMOVED: "needs a call that it lacks",
-    Class.NOT_APPLICABLE: "does not apply",
-    Class.NOT_RUN: "was not run",
-    Class.INFRA_ERROR: "was not judged (infrastructure)",
+@dataclass(frozen=True)
+class Mark:
+    """A class's state on the page, its badge (letters, and a shape of the style sheet), its name and meaning."""
+
+    state: str
+    letters: str
+    shape: str
+    name: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """All that is true of a class, for every room that has to tell one from another."""
+
+    #: The class as the predicate of a sentence whose subject is the variant.
+    predicate: str
+    mark: Mark
+    #: The levels that it reaches if it is good, and that it may break if not.
+    levels: tuple[Level, ...] = ()
+    #: The engine did all that was asked of it on this machine.
+    good: bool = False
+    #: The class is about the engine, and not about this machine or the harness.
+    judged: bool = True
+    #: An engine came of it, and everything finished.
+    finished: bool = False
+    #: The version lacks a call or a GPU, so that the graph itself was not put to the test.
+    untried: bool = False
+    #: A node of the graph may be the one to blame.
+    of_a_node: bool = False
+    #: The sizes of the inputs may be to blame.
+    of_sizes: bool = False
+
+    @property
+    def breaks(self) -> Level | None:
+        """Return the one level that a failing class breaks; None for one that may break either of two."""
+        return self.levels[0] if not self.good and len(self.levels) == 1 else None
+
+    @property
+    def claimed(self) -> tuple[Level, ...]:
+        """Return the levels that a claim of the class may name; () if there is but one to break."""
+        return () if self.breaks else self.levels
+
+
+#: A row for each class: first those that say nothing, then by how far a cell got. The later, the worse.
+CLASSES = {
+    Class.NOT_APPLICABLE: ClassRow(
+        "does not apply",
+        Mark("unknown", "\N{EN DASH}", "none", "Not applicable", "makes no sense on this target"),
+        judged=False,
+    ),
+    Class.NOT_RUN: ClassRow(
+        "was not run",
+        Mark("unknown", "·", "none", "Not run", "no result, and nothing claimed"),
+        judged=False,
+    ),
+    Class.INFRA_ERROR: ClassRow(
+        "was not judged (infrastructure)",
+        Mark("unknown", "?", "tab", "Infrastructure", "the harness or machine failed, not the engine"),
+        judged=False,
+    ),
+    Class.OK: ClassRow(
+        "works",
+        Mark("works", "OK", "circle", "Works", "built, ran, right numbers, wanted precision"),
+        get_args(Level),
+        good=True,
+        finished=True,
+    ),
+    Class.BUILT: ClassRow(
+        "builds",
+        Mark("builds", "✓", "ring", "Built", "built in the wanted precision; no GPU here to run it on"),
+        ("builds",),
+        good=True,
+        finished=True,
+    ),
+    Class.PRECISION_LOST: ClassRow(
+        "loses precision",
+        Mark("lost", "↓", "drop", "Precision lost", "a node does not run in the precision wanted"),
+        ("precision",),
+        finished=True,
+    ),
+    Class.INACCURATE: ClassRow(
+        "gives wrong numbers",
+        Mark("wrong", "≠", "drop", "Wrong numbers", "outputs differ from the ONNX reference"),
+        ("right numbers",),
+        finished=True,
+    ),
+    Class.RUN_FAILED: ClassRow(
+        "fails to run",
+        Mark("fails", "R", "square", "Run failed", "the engine does not execute"),
+        ("runs",),
+        of_sizes=True,
+    ),
+    Class.LOAD_FAILED: ClassRow(
+        "fails to load",
+        Mark("fails", "L", "square", "Load failed", "the engine does not deserialise"),
+        ("runs",),
+        of_sizes=True,
+    ),
+    Class.API_REMOVED: ClassRow(
+        "needs a call that it lacks",
+        Mark("removed", "A", "pill", "API removed", "the recipe needs what this version no longer has"),
+        ("builds",),
+        untried=True,
+    ),
+    Class.NEEDS_GPU_TO_BUILD: ClassRow(
+        "needs a GPU to build",
+        Mark(
+            "unknown",
+            "G",
+            "square",
+            "Needs a GPU to build",
+            "this version makes no engine on a machine without a GPU",
+        ),
+        ("builds",),
+        untried=True,
+    ),
+    Class.BUILD_FAILED: ClassRow(
+        "fails to build",
+        Mark("fails", "B", "square", "Build failed", "the builder makes no engine"),
+        ("builds",),
+        of_a_node=True,
+        of_sizes=True,
+    ),
+    Class.PARSE_FAILED: ClassRow(
+        "fails to parse",
+        Mark("fails", "P", "square", "Parse failed", "the ONNX parser refuses the model"),
+        ("builds",),
+        of_a_node=True,
+    ),
+    Class.OUT_OF_MEMORY: ClassRow(
+        "runs out of memory",
+        Mark("fails", "M", "diamond", "Out of memory", "killed at the memory limit"),
+        ("builds", "runs"),
+        of_sizes=True,
+    ),
+    Class.TIMED_OUT: ClassRow(
+        "times out",
+        Mark("fails", "T", "diamond", "Timed out", "stopped at the time limit"),
+        ("builds", "runs"),
+        of_sizes=True,
+    ),
+    Class.CRASHED: ClassRow(
+        "crashes",
+        Mark("fails", "C", "diamond", "Crashed", "the process died"),
+        ("builds", "runs"),
+        of_a_node=True,
+        of_sizes=True,
+    ),
 }
+
+PREDICATE = {cls: row.predicate for cls, row in CLASSES.items()}
+#: The rank of a class, 0 for the one that says least.
+BADNESS = {cls: number for number, cls in enumerate(CLASSES)}
+GOOD = frozenset(cls for cls, row in CLASSES.items() if row.good)
+UNJUDGED = frozenset(cls for cls, row in CLASSES.items() if not row.judged)
+FINISHED = frozenset(cls for cls, row in CLASSES.items() if row.finished)
+#: A version that lacks an API, or asks for a GPU, has not shown the failure that others report.
+SHOWS_NO_FAILURE = GOOD | UNJUDGED | {cls for cls, row in CLASSES.items() if row.untried}
+OF_A_NODE = frozenset(cls for cls, row in CLASSES.items() if row.of_a_node)
+OF_SIZES = frozenset(cls for cls, row in CLASSES.items() if row.of_sizes)
+#: Failures that only a run shows, or may show.
+WHEN_RUN = frozenset(
+    cls for cls, row in CLASSES.items() if not row.good and {"runs", "right numbers"} & {*row.levels}
+)
 
 
 #: Verbs whose infinitive has more taken off than an s.

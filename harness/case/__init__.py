@@ -1,6 +1,6 @@
 """The imports of a case module: frozen data, the ONNX graph builder and shared `links`; with loader and checks."""
 
-from harness.case.claims import Expectation, Kind, Level, Link, Scope
+from harness.case.claims import Expectation, Kind, Link, Scope
 from harness.case.graph import Graph, Quantiser
 from harness.case.model import (
     Calibrator,
@@ -15,7 +15,7 @@ from harness.case.model import (
     model_sha256,
 )
 from harness.case.registry import load_cases
-from harness.words import Basis, Class, Engine, Precision, Role, Typing
+from harness.words import Basis, Class, Engine, Level, Precision, Role, Typing
 
 __all__ = [
     "Basis",

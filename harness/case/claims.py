@@ -14,11 +14,11 @@ import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from harness.words import Basis, Class, Engine
+from harness.words import CLASSES, Basis, Class, Engine, Level
 
 
 def check_types(instance: Any) -> None:  # noqa: ANN401  (any dataclass)
@@ -101,19 +101,11 @@ class Link:
 
 #: Who reported a claim: users, NVIDIA's documentation or staff, source code or headers, or a summary of others.
 Kind = Literal["users", "nvidia", "source", "summary"]
-#: What a claim is about, where it says so: that the engine builds, runs, gives the right numbers, keeps the precision.
-Level = Literal["builds", "runs", "right numbers", "precision"]
 #: How near a claim is to its variant: made of this graph; of a whole model, of which the graph is our reduction; of
 #: something alike, which gives no cell its class and is a line in the panel.
 Scope = Literal["graph", "model", "sibling"]
 #: "7.5"
 CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]")
-#: The levels that a claim may name, by its class; the level of any other class goes without saying.
-_LEVELS: dict[Class, tuple[Level, ...]] = {
-    Class.OK: get_args(Level),
-    Class.BUILT: ("builds",),
-    **dict.fromkeys((Class.CRASHED, Class.TIMED_OUT, Class.OUT_OF_MEMORY), ("builds", "runs")),
-}
 _KINDS: dict[Kind | None, str] = {
     "users": "reported by users",
     "nvidia": "reported by NVIDIA",
@@ -205,7 +197,7 @@ class Expectation:
         return self.scope != "sibling" and self.versions is not None
 
     def _level_fault(self) -> str:
-        may = _LEVELS.get(self.outcome, ())
+        may = CLASSES[self.outcome].claimed
         if self.level is None or self.level in may:
             return ""
         return f"its class has no level {self.level!r}; it may name {', '.join(may) or 'none'}"

@@ -20,6 +20,7 @@ about every GPU; one on a GPU is about its compute capability alone.
           NVIDIA L4:
             version: 1.7.1.116
             driver: '580'
+            libraries: TensorRT 1.7.1 from NVIDIA's tarball, CUDA 13.0
             measured: '2026-11-21'
             cells:
               mish:
@@ -70,6 +71,7 @@ class Measured:
     compute_capability: str = ""
     product: str = ""
     driver: str = ""
+    libraries: str = ""
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -81,6 +83,7 @@ class Measured:
         """Return the claim of each result; hundreds of variants share one."""
         driver = f", driver {self.driver}" if self.driver else ""
         where = f"{self.version}; {self.product}{driver}" if self.product else self.version
+        where = "; ".join(filter(None, (where, self.libraries)))
         return {
             (cls, signature): Expectation(
                 outcome=cls,
@@ -122,6 +125,7 @@ def read(path: Path) -> tuple[Measured, ...]:
             compute_capability=capability,
             product=product,
             driver=entry.get("driver", ""),
+            libraries=entry.get("libraries", ""),
         )
         for (name, capability, product), _, entry in _entries(data)
     )
@@ -169,6 +173,7 @@ def write(path: Path, targets: Iterable[Measured]) -> None:
         data[name] = {"engine": str(mine[0].engine)}
         for each in mine:
             fields = {"version": each.version, "driver": each.driver, "measured": each.measured}
+            fields |= {"libraries": each.libraries} if each.libraries else {}
             cells: dict[str, dict[str, str]] = {}
             for (case, variant), claim in sorted(each.cells.items()):
                 cells.setdefault(case, {})[variant] = " ".join(filter(None, claim))

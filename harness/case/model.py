@@ -237,7 +237,8 @@ class Unbuildable:
 class Case:
     """One problem that users met, with every variant that reproduces, avoids or controls for it.
 
-    Where its models are a stranger's it is `untrusted`: each of its cells has a container of its own.
+    An `untrusted` one has a stranger's models: each of its cells has a container of its own. `seed` is its place among
+    the problems that the project began with; `topics` are those that its graphs do not show.
     """
 
     name: str
@@ -246,6 +247,8 @@ class Case:
     links: tuple[Link, ...]
     variants: tuple[Variant, ...]
     untrusted: bool = False
+    seed: int | None = None
+    topics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -24,7 +24,7 @@ from harness.text import did_you_mean, one_line, visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from harness.compare.step import Row
+    from harness.compare.step import StepRow
 
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600
@@ -213,16 +213,16 @@ def _unheralded(found: Step) -> Iterator[Text]:
 
 
 def _by(
-    rows: Sequence[Row], key: Callable[[Row], tuple[str, ...]]
-) -> list[tuple[tuple[str, ...], list[Row]]]:
+    rows: Sequence[StepRow], key: Callable[[StepRow], tuple[str, ...]]
+) -> list[tuple[tuple[str, ...], list[StepRow]]]:
     """Return the rows by key, in the order in which each key comes first."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    found: dict[tuple[str, ...], list[StepRow]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
     return list(found.items())
 
 
-def _caused(cause: str, rows: Sequence[Row]) -> Iterator[Text]:
+def _caused(cause: str, rows: Sequence[StepRow]) -> Iterator[Text]:
     """Yield the rows of one cause: those alike in all else together, by their names, and the cause once."""
     for (sure, text, instead), alike in _by(rows, lambda row: (row.sure, row.text, ", ".join(row.instead))):
         names = ", ".join(_line(row.variant) for row in alike)

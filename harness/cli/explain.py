@@ -1,4 +1,7 @@
-"""`explain`: a log, or a line of one, in words: each known cause, where it is, and the remedy."""
+"""`explain`: a log, or a line of one, in words: each known cause, where it is, and the remedy.
+
+Of a verbose build log also why layers lost their precision; of two, which layers changed.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,19 @@ from typing import TYPE_CHECKING
 
 from harness.bounded import check_file
 from harness.case import load_cases
+from harness.cli import explain_build
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
+from harness.judge.builds import BuiltLayer, built_layers
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding, explain, fits
+from harness.layers.tactics import Reader
 from harness.shipped import shipped
 from harness.text import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
     from harness.case import Variant
@@ -36,10 +42,14 @@ _KINDS = {"failure": "", "warning": "warning: ", "harmless": "harmless: "}
 def add_explain(command: argparse.ArgumentParser) -> None:
     """Add the file and how the answer is written."""
     command.description = (
-        "Say in words what a log says, of TensorRT or of what uses it. The exit code is 0 where a finding is not "
-        "harmless, else 1."
+        "Say in words what a log says, of TensorRT or of what uses it. A verbose build log also tells why layers lost "
+        "their precision, from the tactics that the builder tried; with a second log, of the same model, what changed. "
+        "The exit code is 0 where a finding is not harmless, else 1."
     )
     command.add_argument("file", metavar="FILE", help="the log, - for a pipe, or a line of it in quotes")
+    command.add_argument(
+        "new", metavar="NEW", nargs="?", help="a later build log of the same model, to compare with"
+    )
     command.add_argument(
         "--engine-version",
         default="",
@@ -51,12 +61,38 @@ def add_explain(command: argparse.ArgumentParser) -> None:
 
 def do_explain(options: argparse.Namespace) -> int:
     """Print the findings of a log, causes first, then warnings, then harmless ones, then unknown lines."""
-    found = _explained(options.file, options.engine_version)
+    if options.new:
+        return _compared(options)
+    found, layers = _explained(options.file, options.engine_version)
     if options.json:
-        print(json.dumps(as_json(found), indent=2, ensure_ascii=False))
+        print(
+            json.dumps(
+                {**as_json(found), "layers": explain_build.as_json(layers)}, indent=2, ensure_ascii=False
+            )
+        )
     else:
-        print("\n".join(_lines(found)))
+        parts = [_lines(found), explain_build.of_one(layers) if layers else ()]
+        print("\n\n".join(filter(None, ("\n".join(part) for part in parts))))
     return EXIT_OK if found.causes else EXIT_REGRESSION
+
+
+def _compared(options: argparse.Namespace) -> int:
+    """Print the layers that changed between two build logs."""
+    sides = []
+    for name in (options.file, options.new):
+        _, layers = _explained(name, options.engine_version)
+        if not layers:
+            raise HandledError(
+                f"{name}: holds no tactics; build with a verbose log (trtexec --verbose > build.log 2>&1, in Python a "
+                "Logger of severity VERBOSE), without a timing cache"
+            )
+        sides.append(layers)
+    old, new = sides
+    if options.json:
+        print(json.dumps({"old": explain_build.as_json(old), "new": explain_build.as_json(new)}, indent=2))
+    else:
+        print("\n".join(explain_build.of_two(old, new)))
+    return EXIT_OK
 
 
 def as_json(found: Explanation) -> dict[str, object]:
@@ -68,18 +104,33 @@ def as_json(found: Explanation) -> dict[str, object]:
     }
 
 
-def _explained(name: str, version: str) -> Explanation:
+def _explained(name: str, version: str) -> tuple[Explanation, tuple[BuiltLayer, ...]]:
+    """Return the explanation of a log, and the layers of the build if it tells of tactics."""
+    reader = Reader()
+    found = explain(_taken(_lines_of(name, version), reader), version)
+    return found, built_layers(reader.build()) if reader.build().layers else ()
+
+
+def _taken(lines: Iterable[str], reader: Reader) -> Iterator[str]:
+    for line in lines:
+        reader.take(line)
+        yield line
+
+
+def _lines_of(name: str, version: str) -> Iterator[str]:
     if version and not version.replace(".", "").isdigit():
         raise HandledError(f"--engine-version {version!r} is no version; write it as 8.6.1")
     if name == "-":
-        return explain(_read(sys.stdin.buffer), version)
+        yield from _read(sys.stdin.buffer)
+        return
     if any(each.isspace() for each in name) and not Path(name).exists():
         # A line that was pasted, which no file is called.
-        return explain(name.splitlines(), version)
+        yield from name.splitlines()
+        return
     try:
         check_file(Path(name), MOST_BYTES)
         with Path(name).open("rb") as file:
-            return explain(_read(file), version)
+            yield from _read(file)
     except OSError as error:
         raise HandledError(
             f"{name}: {error.strerror or error}; give a log, or - for what comes in by a pipe"

@@ -1,22 +1,20 @@
-"""`merge`: takes in records of other machines and submissions, or only checks the latter."""
+"""`merge`: takes in records of other machines, and submissions."""
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, writable
+from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
 from harness.cli.project import Project, built, load_project, write_report
 from harness.errors import HandledError
 from harness.history.runs import take_history
-from harness.judge.cell import judge_cell
 from harness.known.model import Known, OnGpu
 from harness.record.store import Store
 from harness.report.model import results_file
 from harness.report.verify import record_faults
-from harness.share.submission import Archive, checked_account, read, unknown
+from harness.share.submission import Archive, checked_account, read
 from harness.suites.report import absorb_suites, build_suites, suite_folders
 from harness.suites.running import About
 from harness.text import clip, one_line, visible
@@ -25,16 +23,12 @@ from harness.words import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.plan import Cell
     from harness.report.model import Results
     from harness.suites.report import SuiteReport
 
-#: Faults of an archive that are told.
-_MOST_FAULTS = 20
-
 
 def add_merge(command: argparse.ArgumentParser) -> None:
-    """Add the sources, and whether only to check them."""
+    """Add the sources, and who sends archives in."""
     command.description = (
         "Take in the records, logs and history of other reports folders, and the records and logs of archives that "
         "`submit` wrote, and write the report anew. Exit code 1 where a cell of the whole regressed and is not "
@@ -48,12 +42,6 @@ def add_merge(command: argparse.ArgumentParser) -> None:
         help="reports folders of other machines, and files that `submit` wrote",
     )
     command.add_argument(
-        "--check",
-        action="store_true",
-        help="only look at archives, and write nothing: each record must be whole, of a cell of the matrix and of the "
-        "model that its case makes; exit 2 where one is not",
-    )
-    command.add_argument(
         "--account", default="", metavar="NAME", help="who sends the archives in; must be the one they name"
     )
 
@@ -64,8 +52,6 @@ def do_merge(options: argparse.Namespace) -> int:
     archives = [path for path in options.sources if path.is_file()]
     folders = [path for path in options.sources if path not in archives]
     project = built(load_project(options), options)
-    if options.check:
-        return _check(archives, folders, account, project.cells)
     for folder in folders:
         if not Store(folder).holds_records and not suite_folders(folder):
             why = ", and no record can be made of a results.json" if results_file(folder).is_file() else ""
@@ -120,37 +106,11 @@ def _on(row: Known | OnGpu) -> str:
     return f" on {visible(row.gpu)}" if isinstance(row, OnGpu) and row.gpu else ""
 
 
-def _check(archives: Sequence[Path], folders: Sequence[Path], account: str, cells: Sequence[Cell]) -> int:
-    """Print the faults of archives, or their contents; returns the exit code."""
-    if folders:
-        raise HandledError(
-            f"{folders[0]}: is no archive that `submit` wrote; `trt-compat verify` checks a folder"
-        )
-    code = EXIT_OK
-    for path in archives:
-        archive = read(path, account)
-        faults = list(faults_of(archive, cells))
-        for fault in faults[:_MOST_FAULTS]:
-            print(f"{path}: {clip(visible(fault), 300)}")
-        if len(faults) > _MOST_FAULTS:
-            print(f"{path}: and {len(faults) - _MOST_FAULTS} more faults")
-        if faults:
-            code = EXIT_USAGE
-            continue
-        known = {cell.id: cell for cell in cells}
-        ended = Counter(judge_cell(known[each.cell], each).classification.cls for each in archive.records)
-        counts = ", ".join(f"{count} {cls}" for cls, count in sorted(ended.items()))
-        print(f"{path}: holds {len(archive.records)} records of {_provenance(archive)}: {counts}")
-    return code
-
-
-def faults_of(archive: Archive, cells: Sequence[Cell] | None = None) -> Iterator[str]:
-    """Yield a sentence on all that is wrong with an archive; where cells are given, it must be of these."""
+def faults_of(archive: Archive) -> Iterator[str]:
+    """Yield a sentence on all that is wrong with an archive."""
     yield from archive.faults
     for outcome in archive.records:
         yield from record_faults(outcome)
-    if cells is not None:
-        yield from unknown(archive, cells)
 
 
 def _sound(path: Path, account: str) -> Archive:

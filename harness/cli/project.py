@@ -23,6 +23,7 @@ from harness.record.store import Store
 from harness.report.kept import Kept
 from harness.run.commands import published_lines
 from harness.run.key import code, whole_code
+from harness.run.local import How
 from harness.run.prepared import with_models
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class Project:
     matrix: Matrix
     cases: tuple[Case, ...]
     cells: tuple[Cell, ...]
+
+
+def how_of(options: argparse.Namespace) -> How:
+    """Return where and how the engines of a run are started."""
+    return How(options.via, options.jobs, options.pull, options.process_per_cell)
 
 
 def load_targets(options: argparse.Namespace) -> Matrix:

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import onnx
 
-from harness.case import Recipe, Typing, Variant
+from harness.case import Recipe, Typing
 from harness.case.model import serialise
 from harness.cli.options import EXIT_OK, add_building, add_where, places, positive, writable
 from harness.cli.project import load_targets
@@ -20,7 +20,7 @@ from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
 from harness.matrix import Target
-from harness.models.case_file import About, add_case, case_name, case_text, loaded
+from harness.models.case_file import About, add_case, case_name, case_text
 from harness.models.check import ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.graphs import outside
@@ -60,7 +60,7 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the small model (default: NAME-reduced.onnx here)"
     )
-    command.add_argument("--case", type=Path, metavar="FILE", help="write a case module of it as well")
+    command.add_argument("--case", type=Path, metavar="FILE", help="write a case of it as well")
     command.add_argument("--seconds", type=positive, default=600, metavar="N", help="for all (default: 600)")
     command.add_argument("--tries", type=positive, default=100_000, metavar="N", help="at most so many")
     add_recipe(command)
@@ -160,31 +160,18 @@ class _Bench:
         return EXIT_OK
 
     def _write_case(self, model: onnx.ModelProto, shown: Shown, path: Path) -> None:
-        """Write the case that shows the same: with made-up weights where that does, else with the model's own."""
+        """Write the case of the model that was tried."""
         if outside(model):
             raise HandledError(f"--case {path}: its weights are too many to be in a case; keep {self._out}")
-        name, nodes = path.stem, model.graph.node
-        recipe = self._recipe(model)
-        title = f"{', '.join(dict.fromkeys(node.op_type for node in nodes))} {shown}"
-        for exact in (False, True):
-            about = About(name, title, f"Reduced from a model that {shown}.", data=self._how.data)
-            text = case_text(model, about, recipe, exact=exact)
-            variant = loaded(text, name)
-            if shown.shown(lambda target, made=variant: self._look_at(made, target)):  # type: ignore[misc]
-                add_case(path, text)
-                self._doing.say(f"case: {path}")
-                return
-        raise HandledError(f"--case {path}: as a case the model shows something else; keep {self._out}")
+        title = f"{', '.join(dict.fromkeys(node.op_type for node in model.graph.node))} {shown}"
+        about = About(path.stem, title, f"Reduced from a model that {shown}.", data=self._how.data)
+        add_case(path, model, case_text(about, self._recipe(model)))
+        self._doing.say(f"case: {path}")
 
     def _recipe(self, model: onnx.ModelProto) -> Recipe:
         """Return how the rest of the model is built."""
         how = replace(self._how, shapes=self._how.shapes.fitted(model))
         return own_model(model, str(self._out), how, name="reported").variant.recipe
-
-    def _look_at(self, variant: Variant, name: str) -> Judged:
-        return self._tries.judged(
-            variant.model_bytes(), self._targets[name], variant.recipe, allowed=variant.data
-        )
 
     def _first(self, model: onnx.ModelProto, own: OwnModel) -> tuple[Shown, tuple[str, ...]]:
         """Return the model's failure, and the nodes that it is about: by building alone where that is enough."""
@@ -292,8 +279,8 @@ _TITLE = "What fails, in a sentence: to be written"
 def add_new(command: argparse.ArgumentParser) -> None:
     """Add the options of `new`."""
     command.description = (
-        "Write a case module of a model into the folder of the cases. Weights of many values become made-up ones of "
-        "the same shape; `reduce --case` makes the model small first, and holds the case to what it shows."
+        "Write a case module of a model into the folder of the cases, and the model beside it. "
+        "`reduce --case` makes the model small first."
     )
     command.add_argument("name", metavar="NAME", help="of the case, and of its file")
     command.add_argument(
@@ -313,8 +300,6 @@ def do_new(options: argparse.Namespace) -> int:
             f"{options.model}: has {own.weights} of weights, too many for a case; `trt-compat reduce` makes it small"
         )
     about = About(name, _TITLE, f"A model of {len(own.nodes)} nodes.", options.issue, own.variant.data)
-    text = case_text(own.variant.build(), about, own.variant.recipe)
-    loaded(text, name)
-    add_case(path, text)
+    add_case(path, own.variant.build(), case_text(about, own.variant.recipe))
     print(f"{path}: {len(own.nodes)} nodes; give it a title, then: trt-compat run -k {name}")
     return EXIT_OK

@@ -120,6 +120,7 @@ def _merged(
         compute_capability=capability,
         product=product,
         driver=gpu.driver if gpu else "",
+        libraries=old.libraries if old and old.version == target.version else "",
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
+import json
 import os
 import shlex
 import sys
@@ -16,7 +18,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from harness.cli.here import Here, run_task
 from harness.cli.options import (
     EXIT_INFRA,
     EXIT_OK,
@@ -33,6 +34,7 @@ from harness.cli.project import (
     built,
     built_or_kept,
     command_line,
+    how_of,
     load_project,
     required,
     selected,
@@ -40,19 +42,19 @@ from harness.cli.project import (
 )
 from harness.cli.terminal import printer
 from harness.errors import HandledError, described
-from harness.judge.cell import Judged, claim, headline, judge_cell
+from harness.judge.cell import Judged, claim, headline, is_news, judge_cell
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
 from harness.run.key import answering, keys_of
-from harness.run.local import Executor
+from harness.run.local import Executor, Here, Runners
 from harness.run.provision.images import THRESHOLD_VARIABLE
 from harness.run.provision.requirements import refuse_unconfined
-from harness.run.slurm import SlurmExecutor
+from harness.run.slurm import TASK_FILE, SlurmExecutor
 from harness.scratch import reap_scratch
 from harness.text import one_line, visible
-from harness.words import GOOD, Class, Verdict
+from harness.words import GOOD, UNJUDGED, Class, Verdict
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
@@ -108,7 +110,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
 def do_run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
     if options.task is not None:
-        return run_task(options)
+        return _run_task(options)
     if options.suite is not None:
         if options.executor != "local":
             raise HandledError(
@@ -203,7 +205,7 @@ class _Console(Console):
 def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     """Return who runs the cells; raises HandledError or InfraError where there is no Slurm to do so."""
     if options.executor == "local":
-        return Here(options, run_id)
+        return Here(Runners(how_of(options), is_news, run_id))
     words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
     words += ["--cases", str(options.cases.absolute())]
     words += ["--pull"] if options.pull else []
@@ -306,31 +308,20 @@ _MOST_LISTED = 15
 _WIDEST = 200
 _MOST_CAUSES = 20
 
-#: Every cell is counted under exactly one of these, worst first.
-_COUNTED = (
-    "regressed",
-    "new failure",
-    "fixed",
-    "not reproduced",
-    "infrastructure trouble",
-    "known failure",
-    "built, known to fail when run",
-    "as expected",
-    "newly found to work",
-    "undecided without a GPU",
-    "not run",
-    "not applicable",
-)
-_VERDICTS = {
-    Verdict.REGRESSED: "regressed",
-    Verdict.NEW: "new failure",
-    Verdict.FIXED: "fixed",
-    Verdict.NOT_REPRODUCED: "not reproduced",
-    Verdict.INFRA: "infrastructure trouble",
-    Verdict.KNOWN_FAILURE: "known failure",
-    Verdict.FAILS_WHEN_RUN: "built, known to fail when run",
-    Verdict.EXPECTED: "as expected",
-    Verdict.NOT_RUN: "undecided without a GPU",
+#: Every cell is counted under exactly one of these, worst first: by its verdict, if one is named.
+_COUNTED: dict[str, Verdict | None] = {
+    "regressed": Verdict.REGRESSED,
+    "new failure": Verdict.NEW,
+    "fixed": Verdict.FIXED,
+    "not reproduced": Verdict.NOT_REPRODUCED,
+    "infrastructure trouble": Verdict.INFRA,
+    "known failure": Verdict.KNOWN_FAILURE,
+    "built, known to fail when run": Verdict.FAILS_WHEN_RUN,
+    "as expected": Verdict.EXPECTED,
+    "newly found to work": None,
+    "undecided without a GPU": Verdict.NOT_RUN,
+    "not run": None,
+    "not applicable": None,
 }
 
 
@@ -353,7 +344,7 @@ def summarise(judged: Sequence[Judged]) -> Iterator[str]:
 def _ended(judged: Sequence[Judged]) -> str:
     """Return how many cells ended in each class, of those that ran."""
     classes = Counter(result.classification.cls for result in judged)
-    return ", ".join(f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in _SAID_ALREADY)
+    return ", ".join(f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in UNJUDGED)
 
 
 def missing(required: Sequence[Judged]) -> Iterator[str]:
@@ -372,9 +363,6 @@ def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iter
         yield f"to expect these results from now on: {accept}"
 
 
-_SAID_ALREADY = frozenset({Class.NOT_RUN, Class.NOT_APPLICABLE, Class.INFRA_ERROR})
-
-
 def _counted(result: Judged) -> str:
     cls, verdict = result.classification.cls, result.judgement.verdict
     if cls is Class.NOT_APPLICABLE:
@@ -383,7 +371,7 @@ def _counted(result: Judged) -> str:
         return "not run"
     if verdict is Verdict.NEW and cls in GOOD:
         return "newly found to work"
-    return _VERDICTS[verdict]
+    return next(name for name, each in _COUNTED.items() if each is verdict)
 
 
 def _listed(title: str, results: Sequence[Judged]) -> Iterator[str]:
@@ -434,3 +422,44 @@ def _number(count: int, noun: str) -> str:
 
 def _plural(name: str, count: int = 2) -> str:
     return f"{name}s" if name.endswith("failure") and count != 1 else name
+
+
+def _run_task(options: argparse.Namespace) -> int:
+    """Run the cells of a task that have no record in its folder yet.
+
+    A task that was started before, on this node or another, goes on where it was.
+    """
+    run_id, names = _read_task(options.task / TASK_FILE)
+    store = Store(options.task, run=run_id)
+    recorded = {outcome.cell for outcome in store.outcomes()}
+    say = functools.partial(print, flush=True)
+    say(f"{len(names)} cells, {len(recorded)} of them recorded")
+    with store:
+        cells = _cells_of_task([name for name in names if name not in recorded], options)
+        refuse_unconfined([cell.target for cell in cells], options.via)
+        here = Here(Runners(how_of(options), is_news, run_id))
+        here.run(cells, store=store, report=lambda cell, *_: say(f"{cell.id}: recorded"), say=say, live=None)
+    return EXIT_OK
+
+
+def _read_task(path: Path) -> tuple[str, list[str]]:
+    """Return the run of a task, and its cells by id."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return str(data["run"]), list(map(str, data["cells"]))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise HandledError(f"{path}: cannot be read as a task ({error})") from error
+
+
+def _cells_of_task(names: list[str], options: argparse.Namespace) -> list[Cell]:
+    """Return cells by their ids, with their models built; those of other cases are not."""
+    project = load_project(options)
+    wanted = set(names)
+    project = built(project, options, {cell.case.name for cell in project.cells if cell.id in wanted})
+    known = {cell.id: cell for cell in project.cells}
+    gone = [name for name in names if name not in known]
+    if gone:
+        raise HandledError(
+            f"there is no cell {gone[0]} any more: matrix or cases have changed since the run began"
+        )
+    return [known[name] for name in names]

@@ -8,14 +8,14 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.here import Here
 from harness.cli.merge import faults_of
 from harness.cli.options import EXIT_OK, add_selection, writable, write_file
 from harness.cli.project import Project, built, load_project, selected, write_report
 from harness.errors import HandledError, InfraError
-from harness.judge.cell import judge_cell
+from harness.judge.cell import is_news, judge_cell
 from harness.plan import claims_about, inapplicable_because
 from harness.record.store import Store
+from harness.run.local import Here, How, Runners
 from harness.run.stamps import TOP, harness_commit
 from harness.share.submission import SUFFIX, checked_account, read, submission
 
@@ -54,7 +54,6 @@ def add_submit(command: argparse.ArgumentParser) -> None:
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where the engine runs"
     )
     command.add_argument("--pull", action="store_true", help="pull a large image too")
-    command.set_defaults(jobs=1, process_per_cell=False)
 
 
 def do_submit(options: argparse.Namespace) -> int:
@@ -75,7 +74,7 @@ def do_submit(options: argparse.Namespace) -> int:
     write_file(output, data, "give another with --output")
     # What would be refused is not worth sending.
     archive = read(output, account)
-    if fault := next(faults_of(archive, project.cells), ""):
+    if fault := next(faults_of(archive), ""):
         raise HandledError(f"{output}: {fault}")
     print(
         f"{output}: {len(data) / 1e3:.0f} kB, {len(archive.records)} of {len(cells)} cells of {first.target}"
@@ -145,7 +144,8 @@ def _measure(project: Project, cells: list[Cell], options: argparse.Namespace) -
 
     with Store(writable(options.reports), run=run_id) as store:
         try:
-            Here(options, run_id).run(cells, store=store, report=report, say=print, live=None)
+            here = Here(Runners(How(options.via, 1, options.pull), is_news, run_id))
+            here.run(cells, store=store, report=report, say=print, live=None)
         except _TimeSpent:
             print(f"the time is spent: {len(cells) - len(measured)} cells were not started")
         finally:

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from harness.cli.here import Here
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
-from harness.cli.project import built, load_project, load_targets, required, write_report
+from harness.cli.project import built, how_of, load_project, load_targets, required, write_report
 from harness.cli.terminal import printer
 from harness.errors import HandledError
+from harness.judge.cell import is_news
 from harness.plan import Cell, select
 from harness.record.outcome import Outcome
 from harness.record.store import Store
+from harness.run.local import Here, Runners
 from harness.run.provision.requirements import refuse_unconfined
 from harness.suites.items import find_suite
 from harness.suites.report import build_suite
@@ -42,7 +43,7 @@ def run_suite(options: argparse.Namespace) -> int:
         )
     needed = required(matrix, cells, options)
     run_id = uuid.uuid4().hex[:12]
-    here = Here(options, run_id, prepared=SuitePrepared(items))
+    here = Here(Runners(how_of(options), is_news, run_id, SuitePrepared(items)))
     if options.dry_run:
         # Without the cells, which are thousands.
         print(*(line for line in here.plan(cells) if not line.startswith("    ")), sep="\n")

@@ -39,7 +39,7 @@ class Column:
         return any(cell.basis is Basis.MEASURED for cell in self.cells.values())
 
 
-class Row(NamedTuple):
+class StepRow(NamedTuple):
     """A change of one kind: in words, the cause, the variants to use meanwhile, how sure, who says so.
 
     `measured` says that nothing in it is only reported, nor of another GPU before than after. `signature` is that of
@@ -85,7 +85,7 @@ class Step:
     before: str
     after: str
     run: tuple[bool, bool]
-    rows: tuple[Row, ...]
+    rows: tuple[StepRow, ...]
     alone: tuple[Alone, ...]
     troubles: tuple[Trouble, ...]
     known: int
@@ -176,7 +176,7 @@ def _subject(variant: VariantView) -> tuple[str, str]:
     return variant.model_sha256, variant.recipe_sha256
 
 
-def _row(after: Column, name: str, pair: Pair, kind: Kind, names: tuple[str, str]) -> Row:
+def _row(after: Column, name: str, pair: Pair, kind: Kind, names: tuple[str, str]) -> StepRow:
     failing, claim = (
         (pair.old, pair.claims[0])
         if kind in (Kind.FIXED, Kind.PRECISION_GAINED)
@@ -192,7 +192,7 @@ def _row(after: Column, name: str, pair: Pair, kind: Kind, names: tuple[str, str
         text = f"on {pair.new.gpu[1]}: {text}"
     signature = signature if cause else ""
     sure = pair.measured, _sure(pair, names), _seen(pair, names)
-    return Row(kind, name, text, cause, signature, instead, *sure)
+    return StepRow(kind, name, text, cause, signature, instead, *sure)
 
 
 def _cause(cell: Known, signature: str) -> str:

@@ -7,8 +7,8 @@ change until `SETTLED` runs in a row agree, after several as long as two of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Literal
@@ -16,8 +16,6 @@ from typing import Literal
 from harness.history.runs import Entry, RunRecord, Stack
 from harness.words import GOOD, Class
 
-#: Runs that the strip of a cell shows.
-STRIP = 20
 #: Runs on one stack in which a class that comes and goes makes a cell flaky.
 WINDOW = 20
 #: Runs in a row of one class after which a change on the same stack counts as a change and no longer as flaky.
@@ -46,36 +44,22 @@ class LatencyHistory:
 class CellHistory:
     """A cell's past.
 
-    `strip` are its last runs, the oldest first, each (index into the results' `runs`, class); `elsewhere` are those of
-    them that stood on another stack than the present one. `since` is the time of the first run of the class it has now,
-    `before` the class before that; `first_seen` the time of the first run that ever failed as it fails now, None where
-    it works; `fixed_since` that from which it works, None where it fails or never failed. `stack_since` is the time of
-    the first run on the present stack, None where there was no other; `stack_changed` names the parts of the stack that
-    differ from the one before, `with_stack` that the class changed in that run, so that the stack may be the cause.
-    `flaky` are the classes seen in the recent runs on the present stack where they disagree, `flaky_since` is the time
-    of the first of these that differed from the one before. `medians_ms` are the latencies of the last runs on the
-    present stack that were timed and ended as the last one did, by index of the run.
+    `since` is the time of the first run of the class it has now, `before` the class before that; `first_seen` the time
+    of the first run that ever failed as it fails now, None if it works; `fixed_since` that from which it works, None if
+    it fails or never failed. `flaky` are the classes seen in the recent runs on the present stack, if they disagree.
     """
 
     event: Event
-    strip: tuple[tuple[int, Class], ...]
     since: str
     first_seen: str | None = None
     fixed_since: str | None = None
-    stack_since: str | None = None
-    with_stack: bool = False
     flaky: tuple[Class, ...] = ()
     latency: LatencyHistory | None = None
     before: Class | None = None
-    stack_changed: tuple[str, ...] = ()
-    elsewhere: tuple[int, ...] = ()
-    flaky_since: str | None = None
-    medians_ms: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class _Seen:
-    number: int
     run: str
     when: str
     entry: Entry
@@ -94,12 +78,11 @@ def histories(
     does not speak, may have run later. Without it the last run speaks.
     """
     by_cell: dict[str, list[_Seen]] = {}
-    for number, run in enumerate(runs):
+    for run in runs:
         for key, entry in run.cells.items():
             if subjects is None or subjects.get(key) == entry.subject:
-                by_cell.setdefault(key, []).append(
-                    _Seen(number, run.run, run.when, entry, run.stacks[entry.stack])
-                )
+                seen = _Seen(run.run, run.when, entry, run.stacks[entry.stack])
+                by_cell.setdefault(key, []).append(seen)
     return {key: _history(seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
 
 
@@ -120,25 +103,15 @@ def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
     failing = now.entry.cls not in GOOD
     failed_before = any(each.entry.cls not in GOOD for each in line)
     alike = (each.when for each in line if _ending(each) == _ending(now))
-    alike_now = (each for each in own if each.entry.cls is now.entry.cls)
-    medians = tuple(
-        (each.number, each.entry.median_ms) for each in alike_now if each.entry.median_ms is not None
-    )
+    medians = [each.entry.median_ms for each in own if each.entry.cls is now.entry.cls]
     return CellHistory(
         event="flaky" if flaky else _event(line, start),
-        strip=tuple((each.number, each.entry.cls) for each in seen[-STRIP:]),
-        elsewhere=tuple(each.number for each in seen[-STRIP:] if each.stack != now.stack),
         since=line[start].when,
         first_seen=next(alike) if failing else None,
         fixed_since=None if failing or not failed_before else line[_works_since(line)].when,
-        stack_since=own[0].when if earlier else None,
-        with_stack=start > 0 and line[start].stack != line[start - 1].stack,
-        stack_changed=_changed(earlier[-1].stack, now.stack) if earlier else (),
         before=line[start - 1].entry.cls if start else None,
         flaky=flaky,
-        flaky_since=next(_switches(own)) if flaky else None,
-        latency=judge_latency([median for _, median in medians]),
-        medians_ms=medians[-MOST:],
+        latency=judge_latency([median for median in medians if median is not None]),
     )
 
 
@@ -156,10 +129,6 @@ def judge_latency(medians_ms: Sequence[float]) -> LatencyHistory | None:
     if now < min(*earlier, before * (1 - LEAST)):
         return LatencyHistory(now, before, len(earlier), "faster")
     return LatencyHistory(now, before, len(earlier))
-
-
-def _changed(old: Stack, new: Stack) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(old) if getattr(old, each.name) != getattr(new, each.name))
 
 
 def _ending(seen: _Seen) -> tuple[Class, str | None]:
@@ -181,18 +150,12 @@ def _works_since(line: Sequence[_Seen]) -> int:
 
 
 def _flaky(own: Sequence[_Seen]) -> tuple[Class, ...]:
-    switches = len(list(_switches(own)))
+    recent = [each.entry.cls for each in own[-WINDOW:]]
+    switches = sum(one is not other for one, other in pairwise(recent))
     settled = len(own) - _streak(own) >= SETTLED
     if switches == 0 or (switches == 1 and settled):
         return ()
-    return tuple(sorted({each.entry.cls for each in own[-WINDOW:]}))
-
-
-def _switches(own: Sequence[_Seen]) -> Iterator[str]:
-    """Yield the times of the recent runs whose class is not that of the run before."""
-    for one, other in pairwise(own[-WINDOW:]):
-        if one.entry.cls is not other.entry.cls:
-            yield other.when
+    return tuple(sorted(set(recent)))
 
 
 def _event(line: Sequence[_Seen], start: int) -> Event:

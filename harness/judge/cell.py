@@ -10,19 +10,21 @@ from harness.case import Expectation, Recipe
 from harness.errors import described
 from harness.judge.classify import Classification, Wish, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
+from harness.judge.reasons import Reason, reasons
 from harness.judge.verdict import Judgement, judge
 from harness.layers.asked import wished
 from harness.layers.precision import node_precision
 from harness.plan import Cell, claims_about, failed_before
 from harness.record.outcome import Outcome
 from harness.record.speaking import Gpu, took_part
-from harness.words import GOOD, UNJUDGED, Class, Precision, Verdict
+from harness.words import FINISHED, GOOD, UNJUDGED, Class, Precision, Verdict
 
 
 @dataclass(frozen=True)
 class Judged:
     """A cell's record, the precision each node ran in and is wished in, its class, diagnosis and verdict.
 
+    `reasons` tell why nodes did not run in the precision that they were to run in or might have run in.
     `claims` are those about the cell on the GPU that took part, the nearest first; about any where it was not run.
     """
 
@@ -34,6 +36,7 @@ class Judged:
     diagnosis: Diagnosis | None
     judgement: Judgement
     claims: tuple[Expectation, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def signature(self) -> str | None:
@@ -91,9 +94,9 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     before = failed_before(cell, capability) if classification.cls in GOOD else ""
     judgement = judge(classification, claims, diagnosis.id if diagnosis else None, failed_before=before)
     wishes = dict(wish.nodes)
-    return Judged(
-        cell, outcome, precision, wishes, classification, diagnosis, _by_product(judgement, gpu), claims
-    )
+    why = reasons(outcome, cell.variant.recipe, precision, wishes) if wish.demanded else ()
+    found = _by_product(judgement, gpu)
+    return Judged(cell, outcome, precision, wishes, classification, diagnosis, found, claims, why)
 
 
 def _claims(cell: Cell, gpu: Gpu | None, cls: Class) -> tuple[Expectation, ...]:
@@ -134,11 +137,9 @@ def _permitted(flags: tuple[str, ...]) -> frozenset[Precision]:
 
 _MOST_MESSAGES = 8
 _WIDEST = 300
-#: What finished and is not as it should be says so itself; there is no text of the engine's to know again.
-_FINISHED = GOOD | UNJUDGED | {Class.PRECISION_LOST, Class.INACCURATE}
 
 
-def explain(judged: Judged, matrix: str = "", cases: str = "") -> str:
+def failure_text(judged: Judged, matrix: str = "", cases: str = "") -> str:
     """Return the text that a failed test prints: verdict, diagnosis, offending messages, recipe, the next command.
 
     `matrix` and `cases` are named in the command where they are not the usual ones.
@@ -167,7 +168,8 @@ def headline(judged: Judged) -> str:
     found = judged.diagnosis
     if found:
         return f"{found.title}, at {found.place}" if found.place else found.title
-    if judged.classification.cls in _FINISHED:
+    # What finished and is not as it should be has no text of the engine's.
+    if judged.classification.cls in FINISHED | UNJUDGED:
         return judged.judgement.sentence
     return f"no known signature: {judged.classification.reason[:_WIDEST]}"
 
@@ -190,6 +192,7 @@ def complaints(judged: Judged) -> list[str]:
         if judged.diagnosis.skipped_tactic:
             lines.append(f"last     {judged.diagnosis.skipped_tactic[:_WIDEST]}")
         lines += [f"see      {link}" for link in judged.diagnosis.links]
+    lines += [f"why      {each}" for each in judged.reasons]
     said = _offending(judged.outcome) if judged.failed else []
     if said:
         lines.append("messages")

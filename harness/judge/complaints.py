@@ -49,7 +49,7 @@ NO_IMPLEMENTATION = re.compile(
 #: In how many messages before the layer a reason of it stands.
 NEAR = 40
 #: Refusals of one text whose places are looked up: each look-up goes through all that the logger said.
-_MOST_REFUSED = 50
+MOST_REFUSED = 50
 
 
 class Place(NamedTuple):
@@ -105,7 +105,7 @@ def _looked_up(outcome: Outcome, text: str, operator: str, *, at_error: bool) ->
     others = (
         [each for each in outcome.parser_errors if operator in ("", each.operator)][:1] if at_error else []
     )
-    for error in refused[:_MOST_REFUSED] or others:
+    for error in refused[:MOST_REFUSED] or others:
         logged = _logged(outcome, error.text.strip().partition("\n")[0])
         if error.operator:
             yield Place(error.operator, error.node or logged.node)

@@ -15,17 +15,15 @@ from harness.judge.logs import lacked_name
 from harness.judge.names import named, read_since
 from harness.judge.signatures import GROUP, PLACES, Signature, Where, load_signatures
 from harness.record.outcome import Outcome
-from harness.words import GOOD, UNJUDGED, Class
+from harness.words import FINISHED, GOOD, UNJUDGED, Class
 
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
 SKIPPED = re.compile(r"Skipping tactic \S{1,40} due to .+")
 NO_IMPORTER = re.compile(
     r"No importer registered for op: (?P<a>\w+)|could not find plugin:? ?(?P<b>\w+)", re.ASCII
 )
-#: In these classes nothing failed loudly, so that warnings are all there is to go by.
-_SILENT = frozenset({Class.PRECISION_LOST, Class.INACCURATE})
 #: How many messages before and after one are near it, and of how many places of one text that is looked up.
-CLOSE, _MOST_PLACES = 12, 20
+CLOSE, MOST_PLACES = 12, 20
 
 
 class Statement(NamedTuple):
@@ -55,7 +53,7 @@ class Texts:
 
     def around(self, text: str) -> Iterator[str]:
         """Yield the messages near a text."""
-        for at in self.positions.get(text, ())[:_MOST_PLACES]:
+        for at in self.positions.get(text, ())[:MOST_PLACES]:
             yield from self.order[max(0, at - CLOSE) : at + CLOSE + 1]
 
 
@@ -104,7 +102,8 @@ def diagnose(
     """
     if classification.cls in GOOD | UNJUDGED:
         return None
-    silent = classification.cls in _SILENT
+    # Nothing failed loudly: warnings are all there is to go by.
+    silent = classification.cls in FINISHED
     texts = searched(outcome, graph=_graph(outcome, classification))
     for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings explains what finished in the wrong precision, and never why something failed.
@@ -195,15 +194,21 @@ def _named(name: str, text: str) -> Statement | None:
 
 
 def _reasons(order: Sequence[str]) -> Iterator[Statement]:
-    """Yield why tactics were given up, each with the layer that has no implementation then, the last first."""
+    """Yield why tactics were given up, each with the layer that has no implementation then, the last first.
+
+    TensorRT 8 says twice in a row that a layer has no implementation; both belong to the same reasons.
+    """
     waiting: list[tuple[int, str]] = []
+    last: tuple[str, list[tuple[int, str]]] = "", []
     for at, text in enumerate(order):
         failed = NO_IMPLEMENTATION.search(text)
         if REASON.search(text):
             waiting.append((at, text))
-        elif failed and waiting:
+        elif failed:
             node = ended(failed["node"])
-            for then, reason in reversed(waiting):
+            if waiting or node != last[0]:
+                last = node, waiting
+            for then, reason in reversed(last[1]):
                 if at - then <= NEAR:
                     yield Statement(reason, {"node": node, "reason": reason}, text)
             waiting = []
@@ -215,9 +220,9 @@ def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
     Of a cell that lost precision these are the nodes that lost it, of one that crashed they are all.
     """
     lost = {each.node for each in classification.lost}
-    if classification.cls not in (Class.PRECISION_LOST, Class.CRASHED):
-        return ()
     how = "lost" if classification.cls is Class.PRECISION_LOST else "crashed"
+    if how == "crashed" and classification.cls is not Class.CRASHED:
+        return ()
     return tuple(
         f"{how} {node.op} {node.name}: {', '.join(filter(None, (node.precision, node.fed)))}"
         for node in outcome.nodes

@@ -44,8 +44,8 @@ UPGRADE = re.compile(
 )
 _CODE = re.compile(r"\A\[\d{1,2}\] ", re.ASCII)
 _COMPARISON = re.compile(r"(?P<how>[<>=]{1,2})(?P<version>[\d.]+)", re.ASCII)
-_MOST_OTHERS, MOST_UNKNOWN, _MOST_SAME = 1000, 40, 12
-_LAST = 300
+MOST_OTHERS, MOST_UNKNOWN, MOST_SAME = 1000, 40, 12
+LAST_WORD = 300
 #: The advice of what only follows.
 SEE_ABOVE = "See the cause above."
 
@@ -166,14 +166,14 @@ def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[s
             if (
                 explained.isdisjoint((hit.text, hit.message))
                 and hit.message not in own
-                and len(own) < _MOST_OTHERS
+                and len(own) < MOST_OTHERS
             ):
                 own.update((hit.text, hit.message))
                 first.setdefault(hit.groups.get("name", "") if hit.where == "names" else "", []).append(hit)
         caused = any(not each.harmless for each in found)
         found += [
             _finding(said, signature, every, version, caused=caused)
-            for every in list(first.values())[:_MOST_SAME]
+            for every in list(first.values())[:MOST_SAME]
         ]
         for hit in (hit for every in first.values() for hit in every):
             lines = (*hit.text.split("\n"), *hit.message.split("\n"))
@@ -191,7 +191,7 @@ def _finding(said: Said, signature: Signature, every: list[Hit], version: str, *
     follows = signature.innocent and not signature.harmless
     reason = hit.groups.get("reason", "")
     last = (
-        f" The engine's last word: {clip(' '.join(reason.split()), _LAST)}"
+        f" The engine's last word: {clip(' '.join(reason.split()), LAST_WORD)}"
         if reason and "{reason}" not in signature.cause
         else ""
     )
@@ -225,7 +225,7 @@ def advised(advice: str, version: str) -> str:
 
 def _versions(signature: Signature, hit: Hit, version: str) -> str:
     if hit.where == "names":
-        return f">={hit.groups['since']}" if signature.id != "name-not-yet" else f"<{hit.groups['since']}"
+        return f"{'<' if signature.not_yet else '>='}{hit.groups['since']}"
     if signature.versions:
         return signature.versions
     reported = " or ".join(
@@ -283,33 +283,33 @@ FORMS = (
     (re.compile(r"\A\(Unnamed Layer", re.ASCII), "a layer of the parser's own; no node has this name"),
     (re.compile(r"QuantizeLinear|_quantize|_quantized\Z", re.ASCII), "quantises, or is quantised"),
 )
-_MOST_PARTS, _LONGEST_NAME, _DEEPEST = 40, 3000, 20
+MOST_PARTS, LONGEST_NAME, DEEPEST = 40, 3000, 20
 
 
 def taken_apart(name: str) -> tuple[Part, ...]:
     """Return the nodes in the name of a fused layer; none where it is that of a node."""
-    parts = _parts(name[:_LONGEST_NAME], "", 0) if name else ()
+    parts = _parts(name[:LONGEST_NAME], "", 0) if name else ()
     return parts if len(parts) > 1 or any(part.how for part in parts) else ()
 
 
 def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
     text = LABEL.sub("", COPY.sub("", name.strip()))
     region = REGION.search(text)
-    if region and depth < _DEEPEST:
+    if region and depth < DEEPEST:
         ends = _split(region["ends"].replace("...", " ... ", 1), (" ... ",))
         if len(ends) > 1:
             last = _parts("".join(ends[1:]), "and ends here; all between is in it", depth + 1)
-            return (*_parts(ends[0], "the region begins here", depth + 1), *last)[:_MOST_PARTS]
+            return (*_parts(ends[0], "the region begins here", depth + 1), *last)[:MOST_PARTS]
         if ends:
             return _parts(ends[0], "the region", depth + 1)
     merged = _split(text, (" + ", " || ", " -> "))
-    if len(merged) > 1 and depth < _DEEPEST:
-        return tuple(part for one in merged for part in _parts(one, how, depth + 1))[:_MOST_PARTS]
+    if len(merged) > 1 and depth < DEEPEST:
+        return tuple(part for one in merged for part in _parts(one, how, depth + 1))[:MOST_PARTS]
     pointwise = POINTWISE.search(text)
-    if pointwise and depth < _DEEPEST:
+    if pointwise and depth < DEEPEST:
         inside = _split(pointwise["inside"], (", ",))
         return tuple(part for one in inside for part in _parts(one, "pointwise, merged", depth + 1))[
-            :_MOST_PARTS
+            :MOST_PARTS
         ]
     form = next((said for pattern, said in FORMS if pattern.search(text)), "")
     return (Part(text, "; ".join(filter(None, (how, form)))),)

@@ -118,13 +118,13 @@ ASKS = re.compile(
     r"(?:In function \w+:|shape inference of|Error is:|due to exception \[[^\]\n]{0,200}\])\s*\Z", re.ASCII
 )
 FOLLOWS = re.compile(r"\A(?:\s|\[\d{1,2}\] |Error is:)", re.ASCII)
-_BEGIN = "Begin node ---"
+BEGIN = "Begin node ---"
 CALIBRATES = re.compile(r"[Cc]alibrat", re.ASCII)
 FAILED_PHASE = re.compile(r"\A(?P<phase>\w+) (?:failed|cut short)\Z", re.ASCII)
 QUOTED = re.compile(r"\A\s*(?:\"(?!\").+\"|'(?!').+'|`(?!`).+`),?\s*\Z", re.ASCII)
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+", re.ASCII)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_MOST_PREFIXES, _MOST_JOINED = 10, 4000
+MOST_PREFIXES, MOST_JOINED = 10, 4000
 #: Messages that are kept of a flood, and characters of a line: what a page or a terminal can show is far less.
 MOST_MESSAGES, MOST_FORMS, MOST_ALIKE, LONGEST_LINE = 20_000, 50_000, 50, 20_000
 DROPPED = 2_000
@@ -148,7 +148,7 @@ def prefixed(line: str) -> tuple[str, str, bool]:
     """Return severity and text of a line, and whether nothing of a logger stands before it."""
     severity, bare = "", True
     text = line.strip().rstrip(",")[1:-1] if QUOTED.search(line) else line
-    for _ in range(_MOST_PREFIXES):
+    for _ in range(MOST_PREFIXES):
         for prefix in PREFIXES:
             match = prefix.search(text)
             word = (match.groupdict().get("severity") or "").upper() if match else ""
@@ -281,7 +281,7 @@ class _Reader:
         parsing = PARSING.search(text)
         if parsing:
             self.operator, self.node = parsing["operator"], ""
-        named = NODE_NAME.search(text) if self.operator and _BEGIN in text else None
+        named = NODE_NAME.search(text) if self.operator and BEGIN in text else None
         if named:
             self.node = named["plain"] or named["quoted"] or ""
         for pattern in (REFUSED, LISTED, REFUSAL):
@@ -332,8 +332,8 @@ def _goes_on(kind: str, text: str, line: str) -> bool:
     return bool(
         FOLLOWS.search(line)
         or ANNOUNCES.search(text[-300:])
-        or _BEGIN in text[:80]
-        or (len(text) < _MOST_JOINED and text.count("(") > text.count(")"))
+        or BEGIN in text[:80]
+        or (len(text) < MOST_JOINED and text.count("(") > text.count(")"))
     )
 
 

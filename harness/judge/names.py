@@ -12,6 +12,7 @@ import onnx
 from packaging.version import Version
 
 from harness.document import Document, Form, Problem, checked
+from harness.judge.signatures import load_signatures
 from harness.matrix.operators import operator_tables
 
 NAMES = Path(__file__).with_name("names.yaml")
@@ -24,8 +25,6 @@ OWNER = re.compile(
 )
 #: Names that say nothing without their owner.
 GENERIC = frozenset({"destroy", "enqueue", "execute"})
-#: Signatures of a change that took away several names.
-_TOLD_TOGETHER = ("implicit-int8-removed", "weak-typing-removed")
 _GUIDE = "https://docs.nvidia.com/deeplearning/tensorrt"
 _GUIDES = {
     "": "",
@@ -37,7 +36,7 @@ _GUIDES = {
 
 
 @dataclass(frozen=True)
-class Row:
+class NameRow:
     """Names that went, or came, with one version; `url` is NVIDIA's page on them, "" where none is known."""
 
     names: tuple[str, ...]
@@ -48,10 +47,10 @@ class Row:
 
 
 @lru_cache
-def load_names(path: Path = NAMES) -> tuple[Row, ...]:
+def load_names(path: Path = NAMES) -> tuple[NameRow, ...]:
     """Return the rows in the file's order; raises HandledError with file, line and field for one that is not valid."""
     return tuple(
-        Row(
+        NameRow(
             tuple(each["names"]),
             each["signature"],
             each["since"],
@@ -63,7 +62,7 @@ def load_names(path: Path = NAMES) -> tuple[Row, ...]:
 
 
 @lru_cache
-def by_name() -> Mapping[str, Row]:
+def by_name() -> Mapping[str, NameRow]:
     """Return the row of each name."""
     return {name: row for row in load_names() for name in row.names}
 
@@ -78,11 +77,11 @@ def replaced() -> dict[str, list[tuple[str, str, str]]]:
             if row.signature == signature
             for name in row.names
         ]
-        for signature in _TOLD_TOGETHER
+        for signature in (each.id for each in load_signatures() if each.ends)
     }
 
 
-def named(name: str) -> Row | None:
+def named(name: str) -> NameRow | None:
     """Return the row of a name, which may have its owner before it; None for an unknown name or another program's."""
     owner, _, bare = name.rpartition(".")
     found = by_name().get(name) if name not in GENERIC else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -67,7 +67,8 @@ class Signature:
     wrong numbers, and an `innocent` one is neither, only known; `harmless` says where it may be passed over and where
     not; `reported` is of which versions others report it, of models that are no variants; `standard_op` wants the
     group `op` to be an operator of ONNX itself; `phases`, where given, are those whose failure it can explain.
-    `form_of` is the more general signature that it is a form of.
+    `form_of` is the more general signature that it is a form of. `not_yet`: a name came with a version, and did not go;
+    `ends` is the topic of rows that it ends; `upgrade_11` the heading of the page on TensorRT 11 that it answers.
     """
 
     id: str
@@ -86,6 +87,9 @@ class Signature:
     innocent: bool = False
     form_of: str = ""
     versions: str = ""
+    not_yet: bool = False
+    ends: dict[str, Any] = field(default_factory=dict)
+    upgrade_11: str = ""
     reported: tuple[Expectation, ...] = ()
 
     @property

@@ -19,24 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from harness.case import Expectation, Level
+from harness.case import Expectation
 from harness.judge.classify import Classification
 from harness.judge.signatures import fits_claim
-from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Verdict, to_do
+from harness.words import CLASSES, GOOD, PREDICATE, UNJUDGED, Basis, Class, Level, Verdict, to_do
 
 #: Each is reached after those before it.
 LEVELS: tuple[Level, ...] = get_args(Level)
-#: The level that a failing class breaks; what died or was stopped may have broken either of the first two.
-_BREAKS: dict[Class, Level] = {
-    Class.PARSE_FAILED: "builds",
-    Class.BUILD_FAILED: "builds",
-    Class.NEEDS_GPU_TO_BUILD: "builds",
-    Class.API_REMOVED: "builds",
-    Class.LOAD_FAILED: "runs",
-    Class.RUN_FAILED: "runs",
-    Class.INACCURATE: "right numbers",
-    Class.PRECISION_LOST: "precision",
-}
 
 
 @dataclass(frozen=True)
@@ -180,7 +169,7 @@ def _without_gpu(claim: Expectation) -> bool:
 
 def _broken(classification: Classification) -> Level:
     """Return the level that a failing class breaks."""
-    return _BREAKS.get(classification.cls) or ("runs" if classification.built else "builds")
+    return CLASSES[classification.cls].breaks or ("runs" if classification.built else "builds")
 
 
 def _failing_level(claim: Expectation) -> Level | None:
@@ -188,7 +177,7 @@ def _failing_level(claim: Expectation) -> Level | None:
 
     A measurement without a level was made where engines are only built.
     """
-    told = claim.level or _BREAKS.get(claim.outcome)
+    told = claim.level or CLASSES[claim.outcome].breaks
     return told or ("builds" if claim.basis is Basis.MEASURED else None)
 
 

@@ -27,7 +27,7 @@ from harness.record.from_json import plain
 from harness.record.outcome import Layer, Outcome
 from harness.record.speaking import took_part
 from harness.text import clip, one_line, tail
-from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Precision, Verdict, said
+from harness.words import BADNESS, GOOD, PREDICATE, UNJUDGED, Basis, Class, Precision, Verdict, said
 
 #: The reason of a cell of which there is no record.
 NOT_RUN_YET = "not run yet"
@@ -183,6 +183,7 @@ def _measured(found: Callable[..., Known], judged: Judged) -> Known:
         other=unwanted(judged.precision, judged.wished, outcome.layers),
         chip=short,
         lost=tuple(_lost(judged)),
+        why=tuple(map(str, judged.reasons)),
         accuracy=outcome.accuracy,
         latency=_timing(outcome),
         phases=outcome.phases,
@@ -396,27 +397,6 @@ def _general() -> dict[str, Advice]:
     return {signature.id: in_general(signature) for signature in load_signatures()}
 
 
-#: What says nothing first, then by how far a cell got: the later, the less of what was asked came of it.
-_BY_CLASS = (
-    Class.NOT_APPLICABLE,
-    Class.NOT_RUN,
-    Class.INFRA_ERROR,
-    Class.OK,
-    Class.BUILT,
-    Class.PRECISION_LOST,
-    Class.INACCURATE,
-    Class.RUN_FAILED,
-    Class.LOAD_FAILED,
-    Class.API_REMOVED,
-    Class.NEEDS_GPU_TO_BUILD,
-    Class.BUILD_FAILED,
-    Class.PARSE_FAILED,
-    Class.OUT_OF_MEMORY,
-    Class.TIMED_OUT,
-    Class.CRASHED,
-)
-
-
 def badness(cls: Class, verdict: Verdict) -> tuple[int, int]:
     """Return how bad a result is, to compare with others of its cell.
 
@@ -424,4 +404,4 @@ def badness(cls: Class, verdict: Verdict) -> tuple[int, int]:
     GPU must not hide the regression on another. Then the class counts.
     """
     news = 2 if verdict is Verdict.REGRESSED else 1 if verdict is Verdict.NEW and cls not in GOOD else 0
-    return news, _BY_CLASS.index(cls)
+    return news, BADNESS[cls]

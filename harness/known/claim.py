@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
-from harness.case import Expectation, Level
+from harness.case import Expectation
 from harness.text import clip
-from harness.words import PREDICATE, Class
+from harness.words import PREDICATE, Class, Level
 
 #: Where the table was read; older ones: https://developer.nvidia.com/cuda-legacy-gpus.
 SOURCE = "https://developer.nvidia.com/cuda-gpus"

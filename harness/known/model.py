@@ -222,6 +222,7 @@ class Known:
     predicate ("builds (INT8 1/1)"), `reason` a sentence. `claims` are indices into the variant's claims, the nearest
     first. `stale` says that a result of another model, recipe or engine version exists and is not shown. `precision` is
     by node, `other` of the nodes that are wanted in no precision and not fused with one that is; `chip` is it in short.
+    `why` has a sentence for each node that multiplies and ran coarser than asked or allowed, from the tactics tried.
     `demanded` is False for the baseline, which need not keep a precision. `instead` are `case.variant` ids to use
     meanwhile on this target. `static` is the gravest finding against the graph without a run: with no record and no
     claim a blocked, reported or restricted one is the basis, and a blocked one stands. `gpu` is compute capability and
@@ -248,6 +249,7 @@ class Known:
     other: dict[str, Precision] = field(default_factory=dict)
     chip: str = ""
     lost: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
     demanded: bool = True
     accuracy: tuple[Accuracy, ...] = ()
     latency: Timing | None = None

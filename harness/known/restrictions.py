@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 from onnx.inliner import inline_local_functions
 
-from harness.layers.asked import inferred
+from harness.case.graph_reader import Extents, GraphReader, attribute, inferred, name_at, subgraphs
 
 #: A tensor's dimensions, None for one that is not fixed.
 Shape = tuple[int | None, ...]
@@ -28,92 +27,32 @@ _RESIZED = {
 }
 _MOST_K = 3840
 
-_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-
-
-@dataclass
-class Scope:
-    """The tensors that a graph's nodes can read: constants, network inputs, element types and shapes by name."""
-
-    constants: dict[str, onnx.TensorProto | None] = field(default_factory=dict)
-    inputs: set[str] = field(default_factory=set)
-    types: dict[str, int] = field(default_factory=dict)
-    shapes: dict[str, Shape] = field(default_factory=dict)
-
-    def within(self, graph: onnx.GraphProto, *, top: bool = False) -> Scope:
-        """Return the scope of a graph in this one; `top` for a model's own, whose inputs are the network's."""
-        found = Scope(dict(self.constants), set(self.inputs), dict(self.types), dict(self.shapes))
-        for value in (*graph.input, *graph.value_info, *graph.output):
-            kind = value.type.tensor_type
-            if kind.elem_type:
-                found.types[value.name] = kind.elem_type
-            if kind.HasField("shape"):
-                found.shapes[value.name] = tuple(
-                    each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None
-                    for each in kind.shape.dim
-                )
-        for tensor in graph.initializer:
-            found.hold(tensor.name, tensor)
-        if top:
-            found.inputs.update(value.name for value in graph.input if value.name not in found.constants)
-        for node in graph.node:
-            found.learn(node)
-        return found
-
-    def hold(self, name: str, tensor: onnx.TensorProto) -> None:
-        """Take in a constant."""
-        self.constants[name] = tensor
-        self.types[name] = tensor.data_type
-        self.shapes[name] = tuple(tensor.dims)
-
-    def learn(self, node: onnx.NodeProto) -> None:
-        """Take in which outputs of a node are constants, or have a type that the node itself names."""
-        values = {item.name: item for item in node.attribute}
-        if node.op_type == "Constant" and "value" in values:
-            self.hold(node.output[0], values["value"].t)
-        elif node.op_type == "Constant" or (
-            node.input and all(not name or name in self.constants for name in node.input)
-        ):
-            self.constants.update(dict.fromkeys(node.output))
-        if node.op_type == "Constant" and "value_ints" in values:
-            self.hold(node.output[0], numpy_helper.from_array(np.array(values["value_ints"].ints, np.int64)))
-        if node.op_type == "Cast" and "to" in values:
-            self.types[node.output[0]] = values["to"].i
-
 
 @dataclass(frozen=True)
 class Use:
     """A node where it stands: `operator` as a table calls it, `name` as the engine does."""
 
     node: onnx.NodeProto
-    scope: Scope
+    scope: GraphReader
     operator: str
     name: str
 
     def attribute(self, name: str, default: object = None) -> object:
         """Return an attribute's value; text as str."""
-        for item in self.node.attribute:
-            if item.name == name:
-                value = onnx.helper.get_attribute_value(item)
-                return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-        return default
+        return attribute(self.node, name, default)
 
     def listed(self, name: str) -> list[object]:
         """Return an attribute that is a list; none where it is left out."""
         value = self.attribute(name)
         return list(value) if isinstance(value, list | tuple) else []
 
-    def branch(self, name: str) -> onnx.GraphProto | None:
-        """Return a graph that is an attribute."""
-        return next((item.g for item in self.node.attribute if item.name == name), None)
-
     def given(self, index: int) -> str:
         """Return the name of an input; "" where it is left out."""
-        return self.node.input[index] if index < len(self.node.input) else ""
+        return name_at(self.node.input, index)
 
     def shape(self, index: int = 0) -> Shape | None:
         """Return the dimensions of an input, None where nobody knows how many."""
-        return self.scope.shapes.get(self.given(index))
+        return _fixed(self.scope.shapes.get(self.given(index)))
 
     def rank(self, index: int, *wanted: int) -> bool | None:
         """Tell whether an input has one of these numbers of dimensions."""
@@ -129,10 +68,13 @@ class Use:
 
     def values(self, index: int) -> np.ndarray | None:
         """Return a constant input's values, None where they are not in the graph."""
-        tensor = self.scope.constants.get(self.given(index))
-        if tensor is None or tensor.data_location == onnx.TensorProto.EXTERNAL:
-            return None
-        return np.asarray(numpy_helper.to_array(tensor))
+        return self.scope.value(self.given(index))
+
+
+def _fixed(found: Extents | None) -> Shape | None:
+    if found is None:
+        return None
+    return tuple(each if isinstance(each, int) and each >= 0 else None for each in found)
 
 
 def _all(*answers: bool | None) -> bool | None:
@@ -167,13 +109,14 @@ def _directions(use: Use) -> bool:
 
 
 def _branches(use: Use, *, broadcast: bool) -> bool | None:
-    then, other = use.branch("then_branch"), use.branch("else_branch")
-    if then is None or other is None:
+    named = use.attribute("then_branch"), use.attribute("else_branch")
+    graphs = [graph for graph in named if isinstance(graph, onnx.GraphProto)]
+    if len(graphs) < len(named):
         return None
     answers: list[bool | None] = []
-    scopes = use.scope.within(then), use.scope.within(other)
-    for one, two in zip(then.output, other.output, strict=False):
-        shapes = scopes[0].shapes.get(one.name), scopes[1].shapes.get(two.name)
+    scopes = [GraphReader(graph, use.scope) for graph in graphs]
+    for one, two in zip(*(graph.output for graph in graphs), strict=False):
+        shapes = _fixed(scopes[0].shapes.get(one.name)), _fixed(scopes[1].shapes.get(two.name))
         answers.append(one.name != two.name)
         answers.append(_alike(*shapes, broadcast=broadcast))
     return _all(*answers)
@@ -290,15 +233,13 @@ def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> It
     functions = {(each.domain, each.name) for each in model.functions}
     for node in model.graph.node:
         if (node.domain, node.op_type) in functions:
-            yield Use(node, Scope(), "local function", name_of(node))
+            yield Use(node, GraphReader(onnx.GraphProto()), "local function", name_of(node))
     whole = inline_local_functions(model) if functions else model
-    graph = inferred(whole)
-    yield from _uses(graph, Scope().within(graph, top=True), name_of)
+    yield from _uses(GraphReader(inferred(whole)), name_of)
 
 
-def _uses(graph: onnx.GraphProto, scope: Scope, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
-    for node in graph.node:
+def _uses(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+    for node in scope.nodes:
         yield Use(node, scope, node.op_type, name_of(node))
-        for item in node.attribute:
-            for inner in (item.g, *item.graphs) if item.type in _GRAPHS else ():
-                yield from _uses(inner, scope.within(inner), name_of)
+        for graph in subgraphs(node):
+            yield from _uses(GraphReader(graph, scope), name_of)

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx
-from onnx import numpy_helper
 
 from harness.case import Variant
+from harness.case.graph_reader import GraphReader, attribute, inferred, name_at
 from harness.case.model import effective_name
 from harness.layers.datatype import (
     ASKED_FLOATS,
@@ -73,42 +73,27 @@ def _wishes(node: Node, quantised: bool) -> bool:  # noqa: FBT001
     return Precision(node.precision) in ASKED_FLOATS and not quantised and node.op not in MOVING
 
 
-class _Graph:
-    """The types, producers and constants of a model's tensors."""
+class _Graph(GraphReader):
+    """A model's tensors, with the precision of each."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        graph = inferred(model)
-        self._types = types_of(graph)
-        self._stored = {item.name: item for item in graph.initializer} | {
-            node.output[0]: item.t
-            for node in graph.node
-            if node.op_type == "Constant"
-            for item in node.attribute
-            if item.name == "value"
-        }
-        self._shapes = {item.name: tuple(item.dims) for item in graph.initializer} | {
-            value.name: tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
-            for value in (*graph.input, *graph.value_info, *graph.output)
-        }
-        self._producers = {name: node for node in graph.node for name in node.output if name}
-        self._constants = {item.name for item in graph.initializer}
-        for node in graph.node:
-            if node.op_type == "Constant" or (node.input and self._constants.issuperset(node.input)):
-                self._constants.update(node.output)
+        super().__init__(inferred(model))
+        self._precisions = types_of(self)
+        for node in self.nodes:
             named = quantises(node.op_type)
             if named and named["type"]:
-                self._types[_at(node.output, 0)] = precision_of(named["type"])
+                self._precisions[name_at(node.output, 0)] = precision_of(named["type"])
 
     def asks(self, node: onnx.NodeProto) -> Precision | None:
         """Return the precision that the graph asks of a node; None for none, or FP32."""
         if node.op_type in MULTIPLYING:
             found = self._multiplied(node)
         elif quantises(node.op_type):
-            found = self._brought(node, self._type(_at(node.output, 0)))
+            found = self._brought(node, self._type(name_at(node.output, 0)))
         elif dequantises(node.op_type):
             found = self._brought(node, self._read(node))
         elif node.op_type == "Cast":
-            found = self._type(_at(node.output, 0))
+            found = self._type(name_at(node.output, 0))
             return found if found in ASKED_FLOATS | {Precision.FP8, Precision.FP4} else None
         else:
             edges = {self._type(name) for name in (*node.input[:1], *node.output[:1])} & FLOATS
@@ -120,7 +105,7 @@ class _Graph:
         if node.op_type not in MULTIPLYING and node.op_type != "Concat":
             return ""
         # A weight may have a vector of one scale as it may have one for each channel.
-        data = [name for name in node.input if name not in self._constants]
+        data = [name for name in node.input if name not in self.constants]
         sources = [source for source in map(self._source, data) if source]
         readers = [each for each in sources if dequantises(each.op_type) and len(each.input) > 1]
         if node.op_type == "Concat":
@@ -131,34 +116,29 @@ class _Graph:
 
     def _is_vector_of_one(self, reader: onnx.NodeProto) -> bool:
         """Tell whether one scale is for the whole of a tensor that has more than one channel."""
-        if self._shapes.get(reader.input[1]) != (1,):
+        if self.shapes.get(reader.input[1]) != (1,):
             return False
-        axis = next((item.i for item in reader.attribute if item.name == "axis"), 1)
-        shape = self._shapes.get(reader.input[0], ())
+        axis, shape = attribute(reader, "axis", 1), self.shapes.get(reader.input[0]) or ()
         return not -len(shape) <= axis < len(shape) or shape[axis] != 1
 
     def _scale(self, reader: onnx.NodeProto) -> bytes | None:
         """Return the bytes of a scale's values, None where it is no constant or lies in another file."""
-        scale = self._stored.get(reader.input[1])
-        if scale is None or scale.data_location == onnx.TensorProto.EXTERNAL:
-            return None
-        # A tensor may hold the same numbers as bytes or one by one.
-        values: bytes = numpy_helper.to_array(scale).tobytes()
-        return values
+        scale = self.value(reader.input[1])
+        return None if scale is None else scale.tobytes()
 
     def _source(self, tensor: str) -> onnx.NodeProto | None:
         """Return the node that makes a tensor's values, before those that only hand them on."""
-        while (producer := self._producers.get(tensor)) and producer.op_type in _HANDING_ON:
-            tensor = _at(producer.input, 0)
+        while (producer := self.producer(tensor)) and producer.op_type in _HANDING_ON:
+            tensor = name_at(producer.input, 0)
         return producer
 
     def _multiplied(self, node: onnx.NodeProto) -> Precision:
-        data, weights = (_at(node.input, index) for index in _OPERANDS.get(node.op_type, (0, 1)))
-        if data in self._constants and weights not in self._constants:
+        data, weights = (name_at(node.input, index) for index in _OPERANDS.get(node.op_type, (0, 1)))
+        if data in self.constants and weights not in self.constants:
             data, weights = weights, data
         found = multiplied_in(self._operand(data), self._operand(weights))
         # What is narrow and no constant is data.
-        return self._operand(data) if found in _STORED and weights not in self._constants else found
+        return self._operand(data) if found in _STORED and weights not in self.constants else found
 
     def _operand(self, tensor: str) -> Precision:
         """Return the type that an operand was stored in before it was dequantised, else its own."""
@@ -174,33 +154,17 @@ class _Graph:
     def _read(self, node: onnx.NodeProto) -> Precision:
         """Return the type that a node dequantises."""
         named = dequantises(node.op_type)
-        return precision_of(named["type"]) if named and named["type"] else self._type(_at(node.input, 0))
+        return precision_of(named["type"]) if named and named["type"] else self._type(name_at(node.input, 0))
 
     def _brought(self, node: onnx.NodeProto, kind: Precision) -> Precision:
-        stored = _at(node.input, 0) in self._constants
+        stored = name_at(node.input, 0) in self.constants
         return (
             WEIGHTS.get(kind, Precision.UNKNOWN) if stored else kind if kind in NARROW else Precision.UNKNOWN
         )
 
     def _type(self, tensor: str) -> Precision:
-        return self._types.get(tensor, Precision.UNKNOWN)
-
-
-def _at(names: Sequence[str], index: int) -> str:
-    """Return a tensor's name; "" where an invalid model leaves it out."""
-    return names[index] if index < len(names) else ""
+        return self._precisions.get(tensor, Precision.UNKNOWN)
 
 
 _STORED = frozenset(WEIGHTS.values())
 _ASKED = ASKED_FLOATS | NARROW | _STORED
-
-
-def inferred(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.GraphProto:
-    """Return the graph with the types of its inner tensors, as far as they can be inferred.
-
-    `data_prop` takes in the values of shapes that the graph computes too.
-    """
-    try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=data_prop).graph
-    except Exception:  # noqa: BLE001  (of a large, invalid or unknown model it raises anything)
-        return model.graph

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import onnx
 from onnx import TensorProto
 
+from harness.case.graph_reader import GraphReader, name_at
 from harness.words import Precision
 
 #: Searched in this order: "BFloat16" contains "Float", "UInt8" contains "Int8".
@@ -106,23 +106,11 @@ ELEMENTS: Mapping[int, Precision] = {
 _TYPED_BY = {"QuantizeLinear": 2, "DequantizeLinear": 1, "MatMulIntegerToFloat": 2}
 
 
-def types_of(graph: onnx.GraphProto) -> dict[str, Precision]:
+def types_of(tensors: GraphReader) -> dict[str, Precision]:
     """Return each tensor's type: as the graph declares it, else after the input that fixes it; its nodes are sorted."""
-    known = {item.name: ELEMENTS.get(item.data_type, Precision.UNKNOWN) for item in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        known[value.name] = ELEMENTS.get(value.type.tensor_type.elem_type, Precision.UNKNOWN)
-    for node in graph.node:
+    known = {name: ELEMENTS.get(kind, Precision.UNKNOWN) for name, kind in tensors.types.items()}
+    for node in tensors.nodes:
+        fixing = name_at(node.input, _TYPED_BY.get(node.op_type, 0))
         for output in node.output:
-            known.setdefault(output, _output_type(node, known))
+            known.setdefault(output, known.get(fixing, Precision.UNKNOWN))
     return known
-
-
-def _output_type(node: onnx.NodeProto, known: Mapping[str, Precision]) -> Precision:
-    attributes = {item.name: item for item in node.attribute}
-    if node.op_type == "Cast" and "to" in attributes:
-        return ELEMENTS.get(attributes["to"].i, Precision.UNKNOWN)
-    if node.op_type == "Constant" and "value" in attributes:
-        return ELEMENTS.get(attributes["value"].t.data_type, Precision.UNKNOWN)
-    index = _TYPED_BY.get(node.op_type, 0)
-    name = node.input[index] if index < len(node.input) else ""
-    return known.get(name, Precision.UNKNOWN)

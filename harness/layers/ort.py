@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 import onnx
 from google.protobuf.message import DecodeError
 
+from harness.case.graph_reader import GraphReader, attribute
 from harness.case.model import effective_name
 from harness.layers.datatype import types_of
 from harness.record.outcome import Layer, TensorUse
@@ -38,10 +39,8 @@ def read_ort(optimised: bytes, original: bytes) -> tuple[list[Layer], int]:
         return [], 0
     try:
         after, before = onnx.load_from_string(optimised), onnx.load_from_string(original)
-        types, sizes = (
-            types_of(after.graph),
-            {item.name: tuple(item.dims) for item in after.graph.initializer},
-        )
+        types = types_of(GraphReader(after.graph))
+        sizes = {item.name: tuple(item.dims) for item in after.graph.initializer}
         origins = Origins(before.graph, after.graph)
         return [_layer(node, types, sizes, origins.of(node)) for node in after.graph.node], origins.given_up
     # Any bytes may come: a node without outputs, text that is no UTF-8.
@@ -74,8 +73,8 @@ def _layer(
     nodes: tuple[str, ...],
 ) -> Layer:
     if node.op_type == "MatMulNBits":
-        bits = next((item.i for item in node.attribute if item.name == "bits"), 4)
-        types = {**types, node.input[1]: _PACKED.get(bits, Precision.UNKNOWN)}
+        packed = _PACKED.get(attribute(node, "bits", 4), Precision.UNKNOWN)
+        types = {**types, node.input[1]: packed}
 
     def use(names: Iterable[str]) -> tuple[TensorUse, ...]:
         return tuple(

@@ -22,12 +22,10 @@ from harness.layers.parse import map_names
 from harness.models.check import engine_made, ran
 from harness.models.graphs import Cutter
 from harness.record.outcome import Node, ParserError
-from harness.words import PREDICATE, Class
+from harness.words import OF_A_NODE, PREDICATE
 
 #: Where a search ends: a try is a tenth of a second, or that of a large model a few seconds.
 MOST_TRIES, MOST_SECONDS = 200, 30.0
-#: Failures that may be a node's.
-OF_A_NODE = frozenset({Class.PARSE_FAILED, Class.BUILD_FAILED, Class.CRASHED})
 _REGION = re.compile(r"\{ForeignNode\[.*\]\}")
 _SAID_OF_INT8 = re.compile(r"\bINT8\b")
 _NARROW = frozenset(map(str, NARROW))

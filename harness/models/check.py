@@ -21,20 +21,7 @@ from harness.known.listed import Static
 from harness.known.model import Known
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
-from harness.words import GOOD, UNJUDGED, Basis, Class, Precision, Word
-
-#: Classes that may come of sizes that nobody gave.
-_BY_SIZES = frozenset(
-    {
-        Class.BUILD_FAILED,
-        Class.LOAD_FAILED,
-        Class.RUN_FAILED,
-        Class.CRASHED,
-        Class.TIMED_OUT,
-        Class.OUT_OF_MEMORY,
-    }
-)
-_BUILT = GOOD | {Class.PRECISION_LOST, Class.INACCURATE}
+from harness.words import CLASSES, FINISHED, OF_SIZES, UNJUDGED, Basis, Class, Precision, Word
 
 
 class Trouble(Word):
@@ -66,13 +53,13 @@ def of_sizes(judged: Iterable[Judged]) -> list[Judged]:
     """
     judged = list(judged)
     if any(
-        each.outcome.ran or (each.classification.cls in _BUILT and not _sizeless(each)) for each in judged
+        each.outcome.ran or (each.classification.cls in FINISHED and not _sizeless(each)) for each in judged
     ):
         return []
     return [
         each
         for each in judged
-        if each.classification.cls in _BY_SIZES
+        if each.classification.cls in OF_SIZES
         and each.outcome.failed_phase != "parse"
         and not (each.classification.cls is Class.BUILD_FAILED and _sizeless(each))
     ]
@@ -93,7 +80,7 @@ def sizes_doubted(targets: Iterable[str], made_up: str) -> str:
 
 def engine_made(judged: Judged) -> bool:
     """Tell whether an engine was built, whatever became of it."""
-    return judged.classification.cls in _BUILT or judged.classification.built
+    return judged.classification.cls in FINISHED or judged.classification.built
 
 
 def coverage(judged: Judged) -> tuple[Precision, int, int] | None:
@@ -114,7 +101,7 @@ def troubles(judged: Judged) -> frozenset[Trouble]:
     found = {Trouble.INT8_LOSS} if judged.classification.lost and judged.demanded else set()
     if not engine_made(judged):
         found.add(Trouble.BUILD)
-    elif judged.classification.cls not in GOOD | {Class.PRECISION_LOST}:
+    elif CLASSES[judged.classification.cls].breaks in ("runs", "right numbers"):
         found.add(Trouble.NUMBERS)
     return frozenset(found)
 

@@ -19,9 +19,9 @@ from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_case, own_model
 from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.static import patterns, static_answers
-from harness.models.trying import BuiltOrRun, How, Tries, run_models
+from harness.models.trying import BuiltOrRun, Tries, run_models
 from harness.plan import Cell, all_cells
-from harness.run.local import Sink
+from harness.run.local import How, Sink
 from harness.run.numbers.given import read_npz
 from harness.run.numbers.wire import Array
 from harness.run.provision.model import Via

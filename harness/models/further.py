@@ -13,7 +13,7 @@ from harness.judge.cell import Judged
 from harness.known.further import LeftFloat
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
-from harness.models.blockers import OF_A_NODE, blamed, blockers
+from harness.models.blockers import blamed, blockers
 from harness.models.check import Answer, became, troubles, untold, works
 from harness.models.own.data import Given
 from harness.models.own.model import OwnModel
@@ -21,6 +21,7 @@ from harness.models.rewrites import unquantised
 from harness.models.trying import Bench, Tries
 from harness.models.workarounds import workarounds
 from harness.text import did_you_mean
+from harness.words import OF_A_NODE
 
 _AUTO = "auto"
 #: Where a search ends with what it has.

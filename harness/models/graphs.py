@@ -1,4 +1,4 @@
-"""The tensors of a graph, and parts cut out of it; pure functions of the model.
+"""Cuts parts out of a graph; pure functions of the model.
 
 `onnx.utils.Extractor` (1.23) does not do: it takes inputs and outputs by name, each of which has to be in the model's
 value_info; a constant that is cut in its middle (the scale of a weight, the shape of a Reshape) becomes an input or is
@@ -18,55 +18,28 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from harness.case import Profile, effective_name
-from harness.layers.asked import inferred
+from harness.case.graph_reader import (
+    STANDARD,
+    GraphReader,
+    extents,
+    inferred,
+    is_stored,
+    reads,
+    static,
+    subgraphs,
+)
 from harness.layers.operators import dequantises, quantises
 
-#: The extents of a tensor: a number, or the name or None of an axis that is not fixed.
-Extents = tuple[int | str | None, ...]
 #: Elements of a constant that is computed; a larger one becomes a network input.
 _MOST_ELEMENTS = 1 << 22
 _RANDOM = frozenset(
     ["RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"]
 )
-STANDARD = ("", "ai.onnx")
-
-
-def reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield the tensors that a node takes, those that its subgraphs take from around them among them."""
-    yield from filter(None, node.input)
-    for attribute in node.attribute:
-        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-            own |= {name for inner in graph.node for name in inner.output}
-            taken = [name for inner in graph.node for name in reads(inner)]
-            taken += [value.name for value in graph.output]
-            yield from (name for name in taken if name not in own)
-
-
-def has_subgraph(node: onnx.NodeProto) -> bool:
-    """Tell whether a node runs graphs of its own."""
-    return any(item.HasField("g") or item.graphs for item in node.attribute)
-
-
-def constants_of(graph: onnx.GraphProto) -> set[str]:
-    """Return the tensors that no network input decides."""
-    found = {each.name for each in graph.initializer} | {
-        each.values.name for each in graph.sparse_initializer
-    }
-    for node in graph.node:
-        if node.op_type == "Constant" or (node.input and found.issuperset(reads(node))):
-            found.update(node.output)
-    return found
 
 
 def outside(model: onnx.ModelProto) -> list[onnx.TensorProto]:
     """Return the initialisers whose values are not in the model but in files."""
     return [each for each in model.graph.initializer if not is_stored(each)]
-
-
-def is_stored(tensor: onnx.TensorProto) -> bool:
-    """Tell whether a tensor's values are in the model."""
-    return tensor.data_location != onnx.TensorProto.EXTERNAL
 
 
 def values_of(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
@@ -75,20 +48,10 @@ def values_of(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
     return {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
 
 
-def extents(value: onnx.ValueInfoProto) -> Extents:
-    """Return the size of each axis of a tensor: a number, or the name or None of a dynamic one."""
-    return tuple(
-        int(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or None
-        for dim in value.type.tensor_type.shape.dim
-    )
-
-
 def static_shape(value: onnx.ValueInfoProto | None) -> tuple[int, ...] | None:
     """Return the shape of a tensor, None where its rank or an extent of it is not known."""
-    if value is None or not value.type.tensor_type.HasField("shape"):
-        return None
-    known = tuple(each for each in extents(value) if isinstance(each, int))
-    return known if len(known) == len(value.type.tensor_type.shape.dim) else None
+    known = value is not None and value.type.tensor_type.HasField("shape")
+    return static(extents(value)) if value is not None and known else None
 
 
 def copied(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -163,13 +126,13 @@ class Cutter:
     def __init__(self, model: onnx.ModelProto, profiles: Sequence[Profile] = ()) -> None:
         self._model = model
         self._profiles = {each.input: each for each in profiles}
-        graph = model.graph
-        self.nodes: Sequence[onnx.NodeProto] = list(graph.node)
+        self._tensors = GraphReader(model.graph)
+        self.nodes: Sequence[onnx.NodeProto] = self._tensors.nodes
         self._reads = [tuple(dict.fromkeys(reads(node))) for node in self.nodes]
-        self._initializers = {tensor.name: tensor for tensor in graph.initializer}
-        self._sparse = {tensor.values.name for tensor in graph.sparse_initializer}
-        self._inputs = {value.name: value for value in graph.input}
-        self._outputs = {value.name: value for value in graph.output}
+        self._initializers = {tensor.name: tensor for tensor in model.graph.initializer}
+        self._sparse = {tensor.values.name for tensor in model.graph.sparse_initializer}
+        self._inputs = {value.name: value for value in model.graph.input}
+        self._outputs = {value.name: value for value in model.graph.output}
         self._producers = {
             name: index for index, node in enumerate(self.nodes) for name in node.output if name
         }
@@ -253,16 +216,12 @@ class Cutter:
         wanted = set(self._outputs)
         for index in reversed([each for each in range(len(self.nodes)) if each not in gone]):
             node, made = self.nodes[index], set(filter(None, self.nodes[index].output))
-            moved = quantises(node.op_type) or dequantises(node.op_type) or made <= self._fixed
+            moved = quantises(node.op_type) or dequantises(node.op_type) or made <= self._tensors.constants
             typed = all(name in self.types and _typed(self.types[name]) for name in made)
             if made.isdisjoint(wanted) and (moved or not typed):
                 gone.add(index)
             else:
                 wanted.update(self._reads[index])
-
-    @cached_property
-    def _fixed(self) -> set[str]:
-        return constants_of(self._model.graph)
 
     def _can_be_fed(self, name: str) -> bool:
         """Tell whether a tensor can stand as a network input: its type is known, and its shape or its profile."""
@@ -305,7 +264,7 @@ class Cutter:
     def _ones(self, name: str) -> onnx.TensorProto | None:
         """Return ones of a constant's type and shape, None for any other tensor: its reader may take nothing else."""
         shape = static_shape(self.types.get(name))
-        if name not in self._fixed or shape is None:
+        if name not in self._tensors.constants or shape is None:
             return None
         dtype = helper.tensor_dtype_to_np_dtype(self.types[name].type.tensor_type.elem_type)
         return numpy_helper.from_array(np.ones(shape, dtype), name)
@@ -368,7 +327,7 @@ class Cutter:
 
 def _is_plain(node: onnx.NodeProto) -> bool:
     """Tell whether the reference evaluator can be trusted with a node: of ONNX itself, without subgraphs or chance."""
-    return node.domain in STANDARD and node.op_type not in _RANDOM and not has_subgraph(node)
+    return node.domain in STANDARD and node.op_type not in _RANDOM and not any(subgraphs(node))
 
 
 def _typed(value: onnx.ValueInfoProto) -> bool:

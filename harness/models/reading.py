@@ -11,9 +11,10 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from harness.bounded import LARGE, check_file
+from harness.case.graph_reader import STANDARD, opsets, subgraphs
 from harness.errors import HandledError
 from harness.layers.operators import dequantises, quantises
-from harness.models.graphs import outside
+from harness.models.graphs import copied, outside
 from harness.run.numbers.wire import length_of
 from harness.run.prepared import Weights
 
@@ -58,8 +59,7 @@ def held(model: onnx.ModelProto, weights: Weights | None) -> onnx.ModelProto | N
     """
     if weights is None or not 0 < sum(map(_length, outside(model))) <= MOST_EVALUATED:
         return None
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
+    made = copied(model)
     with _refusing(weights.folder, "leave them there until this has ended"):
         _take_in(outside(made), weights.folder)
     return made
@@ -69,19 +69,17 @@ def describe(model: onnx.ModelProto) -> tuple[str, str]:
     """Return the operator and opset of a model; "graph" and ONNX's own opset where it has several operators."""
     operators = {(node.domain, node.op_type) for node in model.graph.node}
     domain, operator = operators.pop() if len(operators) == 1 else ("", "graph")
-    domain = "" if domain == "ai.onnx" else domain
-    versions = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
-    version = versions.get(domain)
+    domain = "" if domain in STANDARD else domain
+    version = opsets(model).get(domain)
     return operator, " ".join(filter(None, (domain, "?" if version is None else str(version))))
 
 
 def inner_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """Yield the nodes of the branches and loops of a graph, at any depth."""
     for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from inner.node
-                yield from inner_nodes(inner)
+        for inner in subgraphs(node):
+            yield from inner.node
+            yield from inner_nodes(inner)
 
 
 def invalid(model: onnx.ModelProto) -> Iterator[str]:
@@ -89,18 +87,18 @@ def invalid(model: onnx.ModelProto) -> Iterator[str]:
 
     A model of an opset that the installed onnx does not know is not held to any.
     """
-    opsets = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
-    if opsets.get("", 0) > onnx.defs.onnx_opset_version():
+    versions = opsets(model)
+    if versions.get("", 0) > onnx.defs.onnx_opset_version():
         return
     context = onnx.checker.C.CheckerContext()
-    context.ir_version, context.opset_imports = model.ir_version, opsets
+    context.ir_version, context.opset_imports = model.ir_version, versions
     for node in model.graph.node:
-        if node.domain in ("", "ai.onnx") and not any(each.HasField("g") for each in node.attribute):
+        if node.domain in STANDARD and not any(subgraphs(node)):
             try:
                 onnx.checker.check_node(node, context)
             except onnx.checker.ValidationError as error:
                 where = f"{node.op_type} {node.name!r}"
-                yield f"no valid ONNX at opset {opsets.get('', '?')}: {where}: {_first_line(error)}"
+                yield f"no valid ONNX at opset {versions.get('', '?')}: {where}: {_first_line(error)}"
                 break
     try:
         onnx.shape_inference.infer_shapes(model, check_type=True)

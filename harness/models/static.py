@@ -19,15 +19,12 @@ from harness.models.own.model import OwnModel
 from harness.plan import Cell, claims_about
 from harness.run.child import ChildFailed, stream
 from harness.run.prepared import memory_for
-from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class
+from harness.words import GOOD, PREDICATE, SHOWS_NO_FAILURE, WHEN_RUN, Basis, Class
 
 #: Seconds that reading a graph may take; of the real models at hand none took one.
 _SECONDS = 20.0
-#: What an engine that was only built does not show.
-_WHEN_RUN = frozenset({Class.LOAD_FAILED, Class.RUN_FAILED, Class.CRASHED, Class.INACCURATE, Class.TIMED_OUT})
 #: Platforms of which one's reports are told on the other: one version of TensorRT is built apart for each.
 _PLATFORMS: Mapping[Platform, str] = {"linux/amd64": "x86-64", "jetson": "Jetson"}
-_FINE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
 
 
 def patterns(cases: Sequence[Case] | Path, matrix: Matrix) -> tuple[Known | None, str]:
@@ -113,7 +110,7 @@ def _surest(match: Match, each: Judged, target: Target) -> Expectation | None:
     """Return the claim to tell about a target, None where there is none."""
     if ran(each) and each.classification.cls not in GOOD:
         return None
-    bad = _WHEN_RUN if ran(each) else frozenset(Class) - _FINE
+    bad = WHEN_RUN if ran(each) else frozenset(Class) - SHOWS_NO_FAILURE
     cell = Cell("", match.case, match.variant, target)
     claims = sorted(claims_about(cell), key=lambda claim: claim.basis is not Basis.MEASURED)
     # A measured good ending speaks against a reported failure, but shows nothing of a run.

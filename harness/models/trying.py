@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace, TracebackType
-from typing import get_args
+from types import TracebackType
 
 import onnx
 
 from harness.case import Case, Data, Profile, Recipe, Variant, model_sha256
 from harness.case.model import Built, serialise
-from harness.errors import HandledError
 from harness.judge.cell import Judged, is_news, judge_cell
 from harness.layers.asked import asked
 from harness.matrix import Target
@@ -21,37 +17,21 @@ from harness.models.own.data import Given, OwnPrepared
 from harness.models.own.model import Wanted, flags_for, own_model
 from harness.plan import Cell
 from harness.record.outcome import Node, Outcome
-from harness.run.gpus import Gpus
-from harness.run.local import Sink, run_cells
+from harness.run.local import How, Runners, Sink, run_cells
 from harness.run.numbers.reference import Reference
 from harness.run.prepared import Prepared, PreparedVariants, Refused
-from harness.run.provision.images import Pulling
 from harness.run.provision.model import Via
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.target import TargetRunner
-from harness.text import did_you_mean
 from harness.words import Precision, Typing
 
 
-@dataclass(frozen=True)
-class How:
-    """Where engines run, how many targets at a time (None: one a processor), and whether large images are pulled.
+class Nowhere:
+    """A sink that keeps nothing."""
 
-    Raises HandledError for any other place or number.
-    """
-
-    via: Via = "auto"
-    jobs: int | None = None
-    pull: bool = False
-
-    def __post_init__(self) -> None:
-        if self.via not in get_args(Via):
-            raise HandledError(
-                f"via={self.via!r}: engines run in no such place; {did_you_mean(str(self.via), get_args(Via))}"
-            )
-        jobs: object = self.jobs
-        if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
-            raise HandledError(f"jobs={jobs!r}: give a whole number above 0")
+    def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:  # noqa: ARG002
+        """Return the outcome as it is."""
+        return outcome
 
 
 def run_models(
@@ -73,23 +53,9 @@ def run_models(
         done[cell.id] = judge_cell(cell, outcome)
         tell(done[cell.id])
 
-    make_runner = _runners(prepared, how.via, Pulling(large=how.pull))
-    run_cells(
-        cells,
-        make_runner=lambda cell: make_runner(cell.target),
-        store=sink or SimpleNamespace(append=lambda outcome, _: outcome),
-        workers=how.jobs or os.cpu_count() or 1,
-        report=report,
-    )
+    runners = Runners(how, is_news, prepared=prepared)
+    run_cells(cells, runners, store=sink or Nowhere(), report=report)
     return [done[cell.id] for cell in cells]
-
-
-def _runners(prepared: PreparedVariants, via: Via, pulling: Pulling) -> Callable[[Target], TargetRunner]:
-    """Return a function that makes the runner of a target; all are of one run, and know the same GPUs."""
-    gpus, run_id = Gpus(), uuid.uuid4().hex[:12]
-    return lambda target: TargetRunner(
-        target, via=via, run_id=run_id, prepared=prepared, pulling=pulling, gpus=gpus, is_news=is_news
-    )
 
 
 class BuiltOrRun(OwnPrepared):
@@ -104,13 +70,14 @@ class BuiltOrRun(OwnPrepared):
         self.runs = runs
         self._timed = timed
 
-    def _given_to(self, _: Variant) -> Given:
+    def given_to(self, _: Variant) -> Given:
+        """Return the data for all of them."""
         return self.given
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
         """Return a variant made ready; raises Refused as every other one does."""
         if self.runs:
-            found = self._make(variant, needed)
+            found = self.make(variant, needed)
             if isinstance(found, Refused):
                 raise found
             return replace(found, timed=self._timed)
@@ -135,7 +102,7 @@ class Tries:
         told: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         self._told = told
-        self._make_runner = _runners(prepared or PreparedVariants(), via, Pulling())
+        self._make = Runners(How(via), is_news, prepared=prepared or PreparedVariants())
         self._runners: dict[str, TargetRunner] = {}
         self.count = 0
 
@@ -161,7 +128,7 @@ class Tries:
         self.count += 1
         self._told(target.name, self.count)
         if target.name not in self._runners:
-            self._runners[target.name] = self._make_runner(target)
+            self._runners[target.name] = self._make.of(target)
         outcome, _ = self._runners[target.name].run(cell)
         return judge_cell(cell, outcome)
 

@@ -14,7 +14,7 @@ from packaging.version import Version
 from harness.case import Case, Expectation, Recipe, Typing, Variant
 from harness.errors import HandledError
 from harness.matrix import Matrix, Target
-from harness.words import GOOD, UNJUDGED, Basis, Class, to_do
+from harness.words import SHOWS_NO_FAILURE, Basis, Class, to_do
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,6 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
 
 def _has_gpu(target: Target, claim: Expectation) -> bool:
     return claim.compute_capability is None or target.needs.compute_capability_fits(claim.compute_capability)
-
-
-#: A version that lacks an API, or asks for a GPU, has not shown the failure that others report.
-SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
 
 
 def failed_before(cell: Cell, compute_capability: str | None = None) -> str:

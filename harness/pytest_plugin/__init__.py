@@ -23,12 +23,12 @@ from xdist.scheduler import LoadScopeScheduling
 
 from harness.case import load_cases
 from harness.errors import HandledError, InfraError, described
-from harness.judge.cell import explain
+from harness.judge.cell import failure_text
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, taken_along
 from harness.shipped import shipped
 from harness.text import visible
-from harness.words import Class, Verdict
+from harness.words import UNJUDGED, Class, Verdict
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
@@ -194,7 +194,7 @@ class CellItem(pytest.Item):
             return super().repr_failure(excinfo, style)
         path = os.path.relpath(self.path, self.config.invocation_params.dir)
         cases = self.config.getoption("compat_cases") or ""
-        return visible(explain(excinfo.value.judged, matrix="" if path == FILE else path, cases=cases))
+        return visible(failure_text(excinfo.value.judged, matrix="" if path == FILE else path, cases=cases))
 
 
 def _lacking(target: Target, config: pytest.Config) -> str:
@@ -301,7 +301,7 @@ class Reporter:
         if report.when == "setup" and "class" in told:
             self._cells += 1
             self._reused += _REUSED in told
-            if told["class"] not in (Class.NOT_RUN, Class.NOT_APPLICABLE):
+            if told["class"] == Class.INFRA_ERROR or told["class"] not in UNJUDGED:
                 self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
 
     @pytest.hookimpl(wrapper=True, trylast=True)

@@ -20,10 +20,8 @@ from harness.report.writer import build_report
 from harness.run.commands import published_lines
 from harness.run.gpus import Gpus
 from harness.run.key import answering, keys_of
-from harness.run.local import reap_orphans
+from harness.run.local import How, Runners, reap_orphans
 from harness.run.prepared import PreparedVariants, with_models
-from harness.run.provision.images import Pulling
-from harness.run.target import TargetRunner
 from harness.scratch import reap_scratch
 from harness.text import visible
 
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
 
     from harness.plan import Cell
     from harness.record.outcome import Outcome
+    from harness.run.target import TargetRunner
 
 
 class Run:
@@ -46,13 +45,21 @@ class Run:
         self._folder, self._cells = folder, cells
         self._store = Store(reports_folder(config), run=self._id, worker=worker.get("workerid", "main"))
         self._via = config.getoption("compat_via")
-        self._isolated = config.getoption("compat_process_per_cell")
         self._fresh = config.getoption("compat_fresh")
-        self._pulling = Pulling(large=config.getoption("compat_pull"), tell=_printer(config))
         self._runner: TargetRunner | None = None
-        self._prepared = PreparedVariants()
-        # "gw3" unless `--tx` names the workers.
-        self._gpus = Gpus(int("".join(filter(str.isdecimal, worker.get("workerid", ""))) or 0))
+        self._runners = Runners(
+            How(
+                self._via,
+                pull=config.getoption("compat_pull"),
+                process_per_cell=config.getoption("compat_process_per_cell"),
+            ),
+            is_news,
+            run_id=self._id,
+            prepared=PreparedVariants(),
+            tell=_printer(config),
+            # "gw3" unless `--tx` names the workers.
+            gpus=Gpus(int("".join(filter(str.isdecimal, worker.get("workerid", ""))) or 0)),
+        )
 
     def judged(self, cell: Cell) -> tuple[Judged, str]:
         """Return a cell's result, run or recorded earlier, and the earlier run's id, "" for one that ran now."""
@@ -96,16 +103,7 @@ class Run:
             reap_orphans([cell.target])
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
-            self._runner = TargetRunner(
-                cell.target,
-                via=self._via,
-                run_id=self._id,
-                prepared=self._prepared,
-                pulling=self._pulling,
-                gpus=self._gpus,
-                isolated=self._isolated,
-                is_news=is_news,
-            )
+            self._runner = self._runners.of(cell.target)
         return self._runner
 
     def close(self) -> None:

@@ -42,17 +42,6 @@ def decode(kind: type[_Kind], data: object) -> _Kind:
         raise TypeError(f"{place.rstrip('`')}: {sentence}" if place else sentence) from error
 
 
-def decode_text(kind: type[_Kind], text: bytes) -> _Kind | None:
-    """Return what `decode` makes of JSON, in half the time; None for what it might refuse, or word a refusal of."""
-    known: Any = kind
-    decoder: msgspec.json.Decoder[_Kind] = _known(known)
-    try:
-        # What is passed over must be UTF-8 too.
-        return decoder.decode(text.decode())
-    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
-        return None
-
-
 @functools.cache
 def _known(kind: Any) -> Any:  # noqa: ANN401  (a class is no Hashable to mypy)
     with _LEARNING:

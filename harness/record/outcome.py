@@ -36,6 +36,7 @@ _STAMPED = (
     "harness_commit",
 )
 _FACTS = ("compute_capability", "driver", "gpu")
+_FORMAT = re.compile(r"\w+\([^)]*\)")
 _LOOKS_LIKE_AN_ENTRY = re.compile(r"\n(?= *\[)")
 _BLANK = "\n "
 
@@ -108,6 +109,63 @@ class Layer:
     tactic: str = ""
     onnx_nodes: tuple[str, ...] = ()
     time_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One combination of formats that the builder offered for a layer, `Int8(4096,4096:32,64,1) -> Float(4096,64,1)`.
+
+    `tactic` names the fastest of the `timed` ones and `time_us` is its time; None if none was timed. `refused` counts
+    the runners without a valid tactic. `short_of_memory` tells of a tactic that was skipped for lack of it.
+    """
+
+    formats: str
+    time_us: float | None = None
+    tactic: str = ""
+    timed: int = 0
+    refused: int = 0
+    short_of_memory: bool = False
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Return the formats of the inputs, then of the outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Return the formats of the inputs."""
+        return _formats(self.formats.partition("->")[0])
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Return the formats of the outputs."""
+        return _formats(self.formats.partition("->")[2])
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    return tuple(_FORMAT.findall(text))
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A conversion between two formats: its price, or one that the engine makes at input or output `at` of a layer."""
+
+    source: str
+    target: str
+    time_us: float | None = None
+    tensor: str = ""
+    side: str = ""
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class Tactics:
+    """What the builder tried for a layer: its combinations, prices of their conversions, and the conversions made."""
+
+    layer: str
+    combinations: tuple[Combination, ...]
+    prices: tuple[Conversion, ...] = ()
+    added: tuple[Conversion, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -221,6 +279,7 @@ class Outcome:
     layers: tuple[Layer, ...] = ()
     layer_source: str = ""
     unparsed_layers: int = 0
+    tactics: tuple[Tactics, ...] = ()
     engine_bytes: int | None = None
     ran: bool = False
     accuracy: tuple[Accuracy, ...] = ()

@@ -110,75 +110,81 @@ def is_stale(outcome: Outcome, today: Mapping[str, Today]) -> bool:
     return now is not None and bool(now.stale_because(outcome))
 
 
+@dataclass(frozen=True)
+class _Candidate:
+    """An outcome that may speak for its cell on its GPU."""
+
+    outcome: Outcome
+    stale: bool
+
+    @property
+    def ran(self) -> bool:
+        return self.outcome.state == "done"
+
+    @property
+    def only_built(self) -> bool:
+        return self.outcome.failed_phase is None and not self.reached_gpu
+
+    @property
+    def reached_gpu(self) -> bool:
+        phases = {*self.outcome.phases, self.outcome.failed_phase}
+        return self.outcome.ran or not ON_AN_ENGINE.isdisjoint(phases)
+
+    @property
+    def engine(self) -> tuple[str, str]:
+        return self.outcome.stamps.engine_version, self.outcome.stamps.image_digest
+
+
+#: Which of two outcomes of a cell on one GPU, or without one, speaks: each rule says whether it prefers the one to the
+#: other, and the first that prefers either decides. If none does the later speaks, by `stamps.when`, then by its place.
+RULES: Mapping[str, Callable[[_Candidate, _Candidate], bool]] = {
+    "a current outcome to a stale one": lambda one, _: not one.stale,
+    "one that was run to one that was not": lambda one, _: one.ran,
+    "the project's own to one that was sent in": lambda one, _: one.ran and not one.outcome.stamps.account,
+    "one that reached a GPU to one that only built the same engine in the same image": lambda one, other: (
+        one.ran and one.engine == other.engine and one.reached_gpu and other.only_built
+    ),
+}
+
+
 def speaking(
     outcomes: Iterable[Outcome], stale: Callable[[Outcome], bool] = lambda _: False
 ) -> dict[str, tuple[Outcome, ...]]:
     """Return the outcomes that speak for each cell, by cell id, both sorted: the one without a GPU before the others.
 
-    Of one GPU, and of none, that is the latest by `stamps.when` (ties: the later of them as given, for a store the
-    later file name, then the later line), but a machine that can do less does not hide the finding of one that can
-    do more: an outcome that was not run never displaces one that was; one that only built never displaces one of the
-    same engine and image that got as far as a GPU. A record that somebody sent in never displaces one of the
-    project's own, and gives way to it. Any outcome that is not `stale` displaces one that is, and none that is stale
-    displaces one that is not.
-
-    Among GPUs only current outcomes speak, and one stale outcome where none is current. Beside outcomes of GPUs the
-    one without speaks where it was done and adds to theirs: not where it only built and one of them got further.
+    One speaks for each GPU, and one for no GPU, by `RULES`. Only current ones do; if there is none, one stale outcome.
+    The one without a GPU stays silent beside others if it was not run, or only built and another got further.
     """
-    chosen: dict[str, dict[Gpu | None, Outcome]] = {}
-    for outcome in sorted(outcomes, key=lambda each: each.stamps.when):
+    chosen: dict[str, dict[Gpu | None, _Candidate]] = {}
+    for outcome in sorted(outcomes, key=_age):
         of_cell, gpu = chosen.setdefault(outcome.cell, {}), took_part(outcome)
-        before = of_cell.get(gpu)
-        if before is None or _displaces(outcome, before, stale):
-            of_cell[gpu] = outcome
-    return {cell: _side_by_side(of_cell, stale) for cell, of_cell in sorted(chosen.items())}
+        later, before = _Candidate(outcome, stale(outcome)), of_cell.get(gpu)
+        if before is None or _displaces(later, before):
+            of_cell[gpu] = later
+    return {cell: _side_by_side(of_cell) for cell, of_cell in sorted(chosen.items())}
+
+
+def _displaces(later: _Candidate, before: _Candidate) -> bool:
+    for prefers in RULES.values():
+        if prefers(later, before) != prefers(before, later):
+            return prefers(later, before)
+    return True
+
+
+def _side_by_side(of_cell: dict[Gpu | None, _Candidate]) -> tuple[Outcome, ...]:
+    current = {gpu: each for gpu, each in of_cell.items() if not each.stale}
+    if not current:
+        return (max(of_cell.values(), key=lambda each: (each.ran, _age(each.outcome))).outcome,)
+    bare = current.pop(None, None)
+    others = [current[gpu] for gpu in sorted(filter(None, current))]
+    further = any(each.ran and each.reached_gpu for each in others)
+    adds = bare and (not others or (bare.ran and not (bare.only_built and further)))
+    return tuple(each.outcome for each in ([bare] if bare and adds else []) + others)
 
 
 def took_part(outcome: Outcome) -> Gpu | None:
     """Return the GPU of an outcome; None where the cell was not tried on it, though the machine may have one."""
     return gpu_of(outcome.stamps) if outcome.state in ("done", "infra_error") else None
-
-
-def _side_by_side(
-    of_cell: dict[Gpu | None, Outcome], stale: Callable[[Outcome], bool]
-) -> tuple[Outcome, ...]:
-    current = {gpu: outcome for gpu, outcome in of_cell.items() if not stale(outcome)}
-    if not current:
-        return (max(of_cell.values(), key=lambda each: (each.state == "done", _age(each))),)
-    bare = current.pop(None, None)
-    on_gpus = tuple(current[gpu] for gpu in sorted(filter(None, current)))
-    if bare is None or (on_gpus and not _adds(bare, on_gpus)):
-        return on_gpus
-    return (bare, *on_gpus)
-
-
-def _adds(bare: Outcome, on_gpus: tuple[Outcome, ...]) -> bool:
-    """Tell whether an outcome without a GPU adds to those on GPUs."""
-    further = any(each.state == "done" and _reached_gpu(each) for each in on_gpus)
-    return bare.state == "done" and not (_only_built(bare) and further)
-
-
-def _displaces(later: Outcome, before: Outcome, stale: Callable[[Outcome], bool]) -> bool:
-    outdated = stale(before)
-    if stale(later) != outdated:
-        return outdated
-    if not later.state == before.state == "done":
-        return before.state != "done"
-    if bool(later.stamps.account) != bool(before.stamps.account):
-        return not later.stamps.account
-    same = (later.stamps.engine_version, later.stamps.image_digest) == (
-        before.stamps.engine_version,
-        before.stamps.image_digest,
-    )
-    return not (_only_built(later) and same and _reached_gpu(before))
-
-
-def _only_built(outcome: Outcome) -> bool:
-    return outcome.failed_phase is None and not _reached_gpu(outcome)
-
-
-def _reached_gpu(outcome: Outcome) -> bool:
-    return outcome.ran or not ON_AN_ENGINE.isdisjoint({*outcome.phases, outcome.failed_phase})
 
 
 def _age(outcome: Outcome) -> str:

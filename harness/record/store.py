@@ -28,8 +28,8 @@ from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
 from harness.record import archive
 from harness.record.archive import inflate
-from harness.record.from_json import OutdatedError, decode_text, fields_of
-from harness.record.outcome import RECORD_SCHEMA, Outcome, Stamps
+from harness.record.from_json import OutdatedError, fields_of
+from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import speaking
 
 RECORDS, LOGS = "records", "logs"
@@ -37,8 +37,6 @@ RECORDS, LOGS = "records", "logs"
 SUITES = "suites"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-#: How a record of today's schema ends, as `append` writes it.
-_END = b'"schema":%d}' % RECORD_SCHEMA
 
 
 @cache
@@ -230,10 +228,6 @@ def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterat
     *lines, tail = data.split(b"\n")
     for number, line in enumerate([*lines, tail], start=1):
         if not line.strip():
-            continue
-        # Only of the whole record can it be the end.
-        if line.endswith(_END) and (quick := decode_text(Outcome, line)):
-            yield quick
             continue
         try:
             record = parse_json(line)

@@ -15,7 +15,7 @@ from harness.known.cell import in_general, without_blanks
 from harness.known.model import Known, VariantView
 from harness.report.model import Results
 from harness.text import listed
-from harness.words import GOOD, UNJUDGED, Basis, Class, Engine, Role
+from harness.words import GOOD, SHOWS_NO_FAILURE, UNJUDGED, Basis, Engine, Role
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
 _PLATFORMS = {None: "", "jetson": "on Jetson", "linux/amd64": "on x86-64", "linux/arm64": "on arm64"}
@@ -53,7 +53,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProofResult:
     """The result of a proof: whether it works, on which versions, how sure that is; `target` is one of them."""
 
     basis: Basis
@@ -69,7 +69,7 @@ class Proof:
     case: str
     variant: str
     title: str
-    known: tuple[Outcome, ...]
+    known: tuple[ProofResult, ...]
 
     @property
     def id(self) -> str:
@@ -242,10 +242,10 @@ class _Book:
             if cell.stands is None or cell.basis is None or not cell.demanded:
                 continue
             # Where the call or the GPU is missing the advice was not taken, which says nothing of it.
-            if cell.stands not in UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}:
+            if cell.stands not in SHOWS_NO_FAILURE - GOOD:
                 groups.setdefault((cell.basis, cell.stands in GOOD), []).append(cell.target)
         ordered = sorted(groups, key=lambda key: (list(Basis).index(key[0]), not key[1]))
-        known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
+        known = (ProofResult(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
         return Proof(case, variant, view.title, tuple(known))
 
     def _reproducers(self, name: str) -> tuple[Reproducer, ...]:

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from harness.known.listed import State
 from harness.known.model import Known
-from harness.words import GOOD, Basis, Class, Role, Verdict
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A class's state on the page, its badge (letters, and a shape of the style sheet), its name and meaning."""
-
-    state: str
-    letters: str
-    shape: str
-    name: str
-    meaning: str
-
+from harness.words import CLASSES, GOOD, Basis, Class, Mark, Role, Verdict
 
 #: What a cell is drawn as: its class, save where its engine was only built and is known to fail when it is run, or
 #: where it was not run and a finding speaks against its graph.
 MARKS: dict[Class | Verdict | State, Mark] = {
-    Class.OK: Mark("works", "OK", "circle", "Works", "built, ran, right numbers, wanted precision"),
-    Class.BUILT: Mark(
-        "builds", "✓", "ring", "Built", "built in the wanted precision; no GPU here to run it on"
-    ),
     Verdict.FAILS_WHEN_RUN: Mark(
         "fails",
         "⊘",
@@ -34,34 +16,7 @@ MARKS: dict[Class | Verdict | State, Mark] = {
         "Builds, fails when run",
         "built; others report or measured that it fails or errs when it is run",
     ),
-    Class.PRECISION_LOST: Mark(
-        "lost", "↓", "drop", "Precision lost", "a node does not run in the precision wanted"
-    ),
-    Class.INACCURATE: Mark("wrong", "≠", "drop", "Wrong numbers", "outputs differ from the ONNX reference"),
-    Class.PARSE_FAILED: Mark("fails", "P", "square", "Parse failed", "the ONNX parser refuses the model"),
-    Class.BUILD_FAILED: Mark("fails", "B", "square", "Build failed", "the builder makes no engine"),
-    Class.NEEDS_GPU_TO_BUILD: Mark(
-        "unknown",
-        "G",
-        "square",
-        "Needs a GPU to build",
-        "this version makes no engine on a machine without a GPU",
-    ),
-    Class.LOAD_FAILED: Mark("fails", "L", "square", "Load failed", "the engine does not deserialise"),
-    Class.RUN_FAILED: Mark("fails", "R", "square", "Run failed", "the engine does not execute"),
-    Class.CRASHED: Mark("fails", "C", "diamond", "Crashed", "the process died"),
-    Class.TIMED_OUT: Mark("fails", "T", "diamond", "Timed out", "stopped at the time limit"),
-    Class.OUT_OF_MEMORY: Mark("fails", "M", "diamond", "Out of memory", "killed at the memory limit"),
-    Class.API_REMOVED: Mark(
-        "removed", "A", "pill", "API removed", "the recipe needs what this version no longer has"
-    ),
-    Class.NOT_APPLICABLE: Mark(
-        "unknown", "\N{EN DASH}", "none", "Not applicable", "makes no sense on this target"
-    ),
-    Class.NOT_RUN: Mark("unknown", "·", "none", "Not run", "no result, and nothing claimed"),
-    Class.INFRA_ERROR: Mark(
-        "unknown", "?", "tab", "Infrastructure", "the harness or machine failed, not the engine"
-    ),
+    **{cls: CLASSES[cls].mark for cls in Class},
     State.BLOCKED: Mark(
         "fails", "X", "square", "Blocked", "NVIDIA's operator table has no importer for it; not run"
     ),
@@ -102,13 +57,7 @@ BUCKETS = {
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
 
-ROLES = {
-    Role.REPRODUCER: "reproducer",
-    Role.WORKAROUND: "workaround",
-    Role.CONTROL: "control",
-    Role.NEGATIVE_CONTROL: "negative control",
-    Role.TWIN: "twin",
-}
+ROLES = {role: str(role).replace("_", " ") for role in Role}
 
 #: What a step from one target to another does to variants: name and meaning by `harness.compare.kinds.Kind`.
 KINDS = {

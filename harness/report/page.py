@@ -53,12 +53,65 @@ READING = (
     ("__myl_MulAdd_myl0_3", "a name that the graph compiler made of operations; no node has it"),
     ("Reformatting CopyNode for Input Tensor 0 to a", "a copy that changes the format of an input of a"),
 )
-#: Whose public patterns the script has, by their names in small letters.
-_FINDERS = (complaints, diagnosis, logs, findings)
+#: The patterns of the judge that explain.js searches with, by the names that it has for them.
+_FINDERS = {
+    "parsing": complaints.PARSING,
+    "importer": complaints.IMPORTER,
+    "importing": complaints.IMPORTING,
+    "numbered": complaints.NUMBERED,
+    "recipe": complaints.RECIPE,
+    "stamp": complaints.STAMP,
+    "reason": complaints.REASON,
+    "no_implementation": complaints.NO_IMPLEMENTATION,
+    "noise": complaints.NOISE,
+    "no_importer": diagnosis.NO_IMPORTER,
+    "own_entry": logs.OWN_ENTRY,
+    "refused": logs.REFUSED,
+    "listed": logs.LISTED,
+    "refusal": logs.REFUSAL,
+    "node_name": logs.NODE_NAME,
+    "alone": logs.ALONE,
+    "announces": logs.ANNOUNCES,
+    "asks": logs.ASKS,
+    "follows": logs.FOLLOWS,
+    "calibrates": logs.CALIBRATES,
+    "failed_phase": logs.FAILED_PHASE,
+    "quoted": logs.QUOTED,
+    "version": findings.VERSION,
+    "severe": findings.SEVERE,
+    "context": findings.CONTEXT,
+    "node_alone": findings.NODE_ALONE,
+    "upgrade": findings.UPGRADE,
+    "region": findings.REGION,
+    "pointwise": findings.POINTWISE,
+    "label": findings.LABEL,
+    "copy": findings.COPY,
+}
+#: The limits of the judge that explain.js keeps.
+_LIMITS = {
+    "messages": logs.MOST_MESSAGES,
+    "forms": logs.MOST_FORMS,
+    "alike": logs.MOST_ALIKE,
+    "line": logs.LONGEST_LINE,
+    "dropped": logs.DROPPED,
+    "prefixes": logs.MOST_PREFIXES,
+    "joined": logs.MOST_JOINED,
+    "near": complaints.NEAR,
+    "refused": complaints.MOST_REFUSED,
+    "close": diagnosis.CLOSE,
+    "places": diagnosis.MOST_PLACES,
+    "unknown": findings.MOST_UNKNOWN,
+    "others": findings.MOST_OTHERS,
+    "same": findings.MOST_SAME,
+    "last_word": findings.LAST_WORD,
+    "parts": findings.MOST_PARTS,
+    "name": findings.LONGEST_NAME,
+    "deepest": findings.DEEPEST,
+}
 #: What the script has of a signature as it is.
 _AS_IT_IS = (
     *("id", "title", "cause", "advice", "harmless", "links", "versions"),
-    *("standard_op", "phases", "operator", "kind"),
+    *("standard_op", "phases", "operator", "kind", "not_yet"),
 )
 
 
@@ -108,6 +161,7 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
             "roles": roles,
             "reading": READING,
             "replaced": names.replaced(),
+            "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],
             "further": further,
             "suites": suites,
             **addresses(),
@@ -162,28 +216,16 @@ def explaining() -> dict[str, Any]:
     """Return all that harness/report/static/explain.js has to know."""
     return {
         "signatures": [_signature(each) for each in sorted(load_signatures(), key=findings.told_at)],
-        "finders": {
-            name.lower(): javascript(found.pattern)
-            for module in _FINDERS
-            for name, found in vars(module).items()
-            if isinstance(found, re.Pattern) and not name.startswith("_")
-        },
+        "finders": {name: javascript(found.pattern) for name, found in _FINDERS.items()},
+        "limits": _LIMITS,
+        "begin": logs.BEGIN,
+        "whole": [complaints.INPUT, complaints.MODEL],
         "prefixes": [javascript(regex.pattern) for regex in logs.PREFIXES],
         "lacking": [javascript(regex.pattern) for regex in logs.LACKING],
         "forms": [[javascript(regex.pattern), said] for regex, said in findings.FORMS],
         "severities": logs.SEVERITIES,
         "codes": logs.CODES,
-        "limits": {
-            "messages": logs.MOST_MESSAGES,
-            "forms": logs.MOST_FORMS,
-            "alike": logs.MOST_ALIKE,
-            "line": logs.LONGEST_LINE,
-            "dropped": logs.DROPPED,
-            "unknown": findings.MOST_UNKNOWN,
-        },
-        "near": complaints.NEAR,
         "see_above": findings.SEE_ABOVE,
-        "close": diagnosis.CLOSE,
         "names": {name: [row.signature, row.since, row.now] for name, row in names.by_name().items()},
         "owners": javascript(names.OWNER.pattern),
         "generic": sorted(names.GENERIC),

@@ -13,7 +13,8 @@ from packaging.version import Version
 
 from harness.case import Expectation
 from harness.engines import ENGINES
-from harness.judge.names import Row, load_names, replaced
+from harness.judge.names import NameRow, load_names, replaced
+from harness.judge.signatures import load_signatures
 from harness.known.claim import says
 from harness.known.model import CaseView, VariantView
 from harness.report.errors import ErrorEntry, error_entries, range_of
@@ -27,20 +28,6 @@ from harness.words import Basis
 LIST, STYLE, REPORT = "pages.html", "style.css", "index.html"
 #: What changes from TensorRT 10 to 11, in one page.
 UPGRADE = "upgrade-11.html"
-#: What people ask of TensorRT 11, with the signatures that answer.
-_TOPICS = {
-    "INT8 and calibrators": ("implicit-int8-removed", "calibrator-deprecated"),
-    "FP16 and other precision flags": ("weak-typing-removed", "fp16-flag-ignored"),
-    "The flag for an explicit batch": ("explicit-batch-removed",),
-    "Grouped and 3-D convolutions in FP16": ("no-low-precision-convolution",),
-    "Plugins": ("plugin-interface-missing",),
-    "Plans and timing caches of other versions": (
-        "foreign-engine",
-        "plan-needs-host-code",
-        "timing-cache-tactic",
-        "timing-cache-unused",
-    ),
-}
 
 
 def page_of_error(signature: str) -> str:
@@ -92,13 +79,17 @@ def own_pages(results: Results) -> dict[str, str]:
 def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
     """Return the page on TensorRT 11: signatures by topic, claims, boards, and every name that is gone."""
     by_id = {entry.id: entry for entry in entries}
+    topics: dict[str, list[ErrorEntry]] = {}
+    for signature in load_signatures():
+        if signature.upgrade_11:
+            topics.setdefault(signature.upgrade_11, []).append(by_id[signature.id])
     return _filled(
         "upgrade_11.html.j2",
         results,
         UPGRADE,
         "From TensorRT 10 to 11",
         description="Calibrators, precision flags, plugins, plans and names of TensorRT that 11 no longer takes.",
-        topics={topic: [by_id[each] for each in ids] for topic, ids in _TOPICS.items()},
+        topics=topics,
         claims=_claims_of_11(results),
         boards=[target for target in results.targets if target.jetpack],
         gone=_gone(),
@@ -107,7 +98,7 @@ def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
 
 def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expectation]]:
     """Return the reported claims of TensorRT from some 11 on that no topic holds."""
-    answered = {signature for ids in _TOPICS.values() for signature in ids}
+    answered = {signature.id for signature in load_signatures() if signature.upgrade_11}
     return [
         (case, variant, claim)
         for case in results.cases
@@ -118,9 +109,10 @@ def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expecta
     ]
 
 
-def _gone() -> dict[str, list[Row]]:
+def _gone() -> dict[str, list[NameRow]]:
     """Return the names that are gone by the first version without them, the newest version first."""
-    rows = [row for row in load_names() if row.signature != "name-not-yet"]
+    yet = {signature.id for signature in load_signatures() if signature.not_yet}
+    rows = [row for row in load_names() if row.signature not in yet]
     versions = sorted({row.since for row in rows}, key=Version, reverse=True)
     return {version: [row for row in rows if row.since == version] for version in versions}
 

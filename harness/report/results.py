@@ -41,9 +41,6 @@ Commands = Mapping[str, Sequence[str]]
 #: Serialised models by case and variant.
 Models = Mapping[tuple[str, str], bytes]
 
-#: The problems that the project began with, in the order of the page.
-SEEDS = ("mish", "conv_silu", "instance_norm", "depthwise_qdq", "q_plugin_dq")
-
 
 @dataclass(frozen=True)
 class Recorded:
@@ -145,7 +142,7 @@ def results_of(
     parts = []
     for case, cells, past in _by_case(found, history):
         make = partial(_part, found, case, cells, speak, past)
-        parts.append(kept.get(Part, _sources(found, case, cells, speak, past), make) if kept else make())
+        parts.append(kept.get(CasePart, _sources(found, case, cells, speak, past), make) if kept else make())
     known = tuple(cell for part in parts for cell in part.cells)
     targets = target_views(found.matrix, _latest_stamps(known, speak), found.commands)
     whole = Results(
@@ -166,7 +163,7 @@ def results_of(
 
 
 @dataclass(frozen=True)
-class Part:
+class CasePart:
     """What a report says of one case: it follows from the outcomes and the past of its own cells alone.
 
     Claims are left out of its rows: there are thousands, and they are at hand.
@@ -213,7 +210,7 @@ def _part(
     cells: Sequence[Cell],
     speak: Mapping[str, Sequence[Outcome]],
     past: Sequence[RunRecord],
-) -> Part:
+) -> CasePart:
     judged = {cell.id: _judged(cell, speak.get(cell.id, ()), found) for cell in cells}
     pasts = _pasts(judged, found.today, past)
     known = []
@@ -230,9 +227,8 @@ def _part(
         rows.append(replace(view, claims=(), sentences=tuple(spans(runs)), reproduced=where))
         moved += [change for run in runs.values() for change in changes(view, run)]
         steps.append(row_steps(view, known[of_row]))
-    seed = SEEDS.index(case.name) if case.name in SEEDS else None
-    view_of = CaseView(case.name, case.title, case.summary, case.links, tuple(rows), seed)
-    return Part(view_of, tuple(known), tuple(moved), tuple(steps))
+    view_of = CaseView(case.name, case.title, case.summary, case.links, tuple(rows), case.seed)
+    return CasePart(view_of, tuple(known), tuple(moved), tuple(steps))
 
 
 def _with_claims(case: Case, view: CaseView) -> CaseView:

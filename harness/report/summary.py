@@ -161,8 +161,11 @@ def causes(cells: Iterable[Known]) -> list[tuple[str, list[Known]]]:
 
 def disagreement(results: Sequence[OnGpu]) -> str:
     """Return how GPUs disagree, in words; "" where all that was judged ended alike, save that some only built."""
-    silent = UNJUDGED | {Class.NEEDS_GPU_TO_BUILD}
-    judged = [(name, each) for name, each in named(results) if each.cls not in silent]
+    judged = [
+        (name, each)
+        for name, each in named(results)
+        if each.cls not in UNJUDGED and each.cls is not Class.NEEDS_GPU_TO_BUILD
+    ]
     ends = {Class.OK if each.cls in GOOD else (each.cls, each.signature) for _, each in judged}
     told = "; ".join(f"{MARKS[each.cls].name.lower()} on {name}" for name, each in judged)
     return told if len(ends) > 1 else ""

@@ -10,10 +10,11 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from harness.case import Case, Link, Variant, effective_name, model_sha256
+from harness.case.graph_reader import inferred
 from harness.judge.cell import describe_recipe
 from harness.known.claim import gpus_said
 from harness.known.model import GraphView, Known, NodeView, TargetView, VariantView
-from harness.layers.asked import asked, inferred, wished
+from harness.layers.asked import asked, wished
 from harness.matrix import Matrix, Target
 from harness.record.outcome import Stamps
 from harness.text import capital
@@ -22,7 +23,6 @@ from harness.words import Class, Precision, Typing
 #: A graph of more nodes is not listed.
 MOST_NODES = 300
 _ATTENTION = frozenset({"Attention", "MultiHeadAttention", "Softmax"})
-_FROM_EXPORTERS = frozenset({"exporters", "ort_output"})
 
 
 def target_views(
@@ -170,8 +170,8 @@ def _topics(case: Case, variant: Variant, graph: GraphView, cells: Sequence[Know
         "calibrated INT8": variant.recipe.calibrator is not None,
         "Q/DQ": _quantised(graph),
         "FP16": half or "FP16" in variant.recipe.flags,
-        "attention": "attention" in case.name or not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
-        "exporter": case.name in _FROM_EXPORTERS,
+        "attention": not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
+        **dict.fromkeys(case.topics, True),
         "API": any(cell.stands is Class.API_REMOVED for cell in cells),
     }
     return tuple(topic for topic, true in found.items() if true)

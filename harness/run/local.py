@@ -6,19 +6,26 @@ import contextlib
 import functools
 import os
 import threading
+import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, get_args
 
-from harness.errors import InfraError
+from harness.errors import HandledError, InfraError
+from harness.plan import inapplicable_because
 from harness.run import docker
-from harness.run.gpus import BUILD_MIB, MOST_BUILDS
+from harness.run.commands import limits, plan_environment
+from harness.run.gpus import BUILD_MIB, MOST_BUILDS, Gpus
+from harness.run.prepared import PreparedVariants
 from harness.run.provision.host import look_at_host
+from harness.run.provision.images import Pulling, to_pull
+from harness.run.provision.model import Via
 from harness.run.rounds import Round
 from harness.run.target import Aborted, TargetRunner
 from harness.scratch import reap_scratch
+from harness.text import did_you_mean
 
 if TYPE_CHECKING:
     from harness.matrix import Target
@@ -33,13 +40,65 @@ class Sink(Protocol):
         """Record an outcome for good."""
 
 
-#: Cells that a worker finds waiting at least, where others are at a target already, and seconds between looks at that.
-_LEAST, _LOOK = 2, 1.0
 #: Called after each cell, one at a time, with the cell, its record and the sentence on its environment.
 Report = Callable[["Cell", "Outcome", str], None]
 #: Tells the user a line.
 Say = Callable[[str], None]
-MakeRunner = Callable[["Cell"], TargetRunner]
+
+
+@dataclass(frozen=True)
+class How:
+    """Where engines run, how many targets at a time, whether large images are pulled, and each job has a process.
+
+    Raises HandledError for any other place or number.
+    """
+
+    via: Via = "auto"
+    #: None: one a processor.
+    jobs: int | None = None
+    pull: bool = False
+    process_per_cell: bool = False
+
+    def __post_init__(self) -> None:
+        if self.via not in get_args(Via):
+            raise HandledError(
+                f"via={self.via!r}: engines run in no such place; {did_you_mean(str(self.via), get_args(Via))}"
+            )
+        jobs: object = self.jobs
+        if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
+            raise HandledError(f"jobs={jobs!r}: give a whole number above 0")
+
+
+@dataclass
+class Runners:
+    """Makes the runners of one run: they share prepared variants, pulls and GPUs.
+
+    `is_news` tells that a record is otherwise than expected, so that its cell is run again; `tell` hears of pulls.
+    """
+
+    how: How
+    is_news: Callable[[Cell, Outcome], bool]
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    prepared: PreparedVariants | None = None
+    tell: Say = lambda _: None
+    gpus: Gpus = field(default_factory=Gpus)
+
+    def of(self, target: Target) -> TargetRunner:
+        """Return a new runner of a target."""
+        return TargetRunner(
+            target,
+            via=self.how.via,
+            run_id=self.run_id,
+            prepared=self.prepared,
+            pulling=Pulling(large=self.how.pull, tell=self.tell),
+            gpus=self.gpus,
+            isolated=self.how.process_per_cell,
+            is_news=self.is_news,
+        )
+
+
+#: Cells that a worker finds waiting at least, where others are at a target already, and seconds between looks at that.
+_LEAST, _LOOK = 2, 1.0
 
 
 class Executor(Protocol):
@@ -55,16 +114,50 @@ class Executor(Protocol):
         """
 
 
-def run_cells(
-    cells: Sequence[Cell], *, make_runner: MakeRunner, store: Sink, workers: int, report: Report
-) -> None:
-    """Run the cells, each target's in environments of its own, and append every record to the store as it comes.
+class Here:
+    """Runs cells on this machine; an Executor."""
 
-    `make_runner` makes a target's runner from a cell. Emulated platforms go first: they take longest. An
-    interrupt ends the agents and leaves the records.
-    """
+    def __init__(self, runners: Runners) -> None:
+        self._runners = runners
+
+    def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
+        """Yield the cells that would run, where and by which lines, and the pulls for them."""
+        via, host = self._runners.how.via, look_at_host()
+        for target in {cell.target.name: cell.target for cell in cells}.values():
+            mine = [cell for cell in cells if cell.target.name == target.name]
+            yield f"{target.name} ({target.label}): {len(mine)} cells"
+            lines = plan_environment(target, via, host)
+            for line in lines:
+                yield f"  {line}"
+            if len(lines) > 1:
+                for line in limits(target, via, host):
+                    yield f"  {line}"
+                for cell in mine:
+                    yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
+        yield from to_pull(_targets(cells), via, host)
+
+    def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
+        """Run the cells, each target's in environments of its own; emulated platforms go first: they take longest.
+
+        An interrupt ends the agents and leaves the records.
+        """
+        runners = self._runners
+        for line in to_pull(_targets(cells), runners.how.via, look_at_host()):
+            say(line)
+        runners.prepared = runners.prepared or PreparedVariants(cell.variant for cell in cells)
+        runners.tell = live or say
+        run_cells(cells, runners, store=store, report=report)
+
+
+def _targets(cells: Sequence[Cell]) -> Iterable[Target]:
+    """Return the targets that have a cell to run."""
+    return {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}.values()
+
+
+def run_cells(cells: Sequence[Cell], runners: Runners, *, store: Sink, report: Report) -> None:
+    """Run the cells and append every record to the store as it comes, without a word on pulls."""
     reap_orphans(cell.target for cell in cells)
-    _LocalRun(cells, make_runner, store, report).run(workers)
+    _LocalRun(cells, runners, store, report).run(runners.how.jobs or os.cpu_count() or 1)
 
 
 def reap_orphans(targets: Iterable[Target]) -> None:
@@ -94,8 +187,8 @@ class _Batch:
 
 
 class _LocalRun:
-    def __init__(self, cells: Sequence[Cell], make_runner: MakeRunner, store: Sink, report: Report) -> None:
-        self._make_runner = make_runner
+    def __init__(self, cells: Sequence[Cell], runners: Runners, store: Sink, report: Report) -> None:
+        self._make = runners
         self._store = store
         self._report = report
         self._runners: list[TargetRunner] = []
@@ -158,7 +251,7 @@ class _LocalRun:
             self._changed.notify_all()
 
     def _run_batch(self, batch: _Batch) -> None:
-        runner = self._make_runner(batch.first)
+        runner = self._make.of(batch.target)
         self._runners.append(runner)
         under_way = Round()
         try:

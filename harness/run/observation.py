@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from harness.agent.protocol import BROKEN
 from harness.layers.ort import ort_node_times
 from harness.layers.parse import LayerReport, Source, parse_layers
+from harness.layers.tactics import tactics_of
 from harness.record.outcome import (
     LEFT_OUT,
     OTHERS,
@@ -357,6 +358,8 @@ class Observation:
         """Return the record of all that was heard."""
         report = self._layer_report(prepared)
         expected = prepared.reference.outputs
+        layers = report.layers if report else ()
+        lines = (line for noted in self.log for line in noted.split("\n"))
         return Outcome(
             cell=cell.id,
             case=cell.case.name,
@@ -373,9 +376,10 @@ class Observation:
             messages=_without_repeats(self._messages),
             native_output="".join(self._native)[-LONGEST:],
             nodes=prepared.nodes,
-            layers=report.layers if report else (),
+            layers=layers,
             layer_source=report.source if report else "",
             unparsed_layers=report.unparsed if report else 0,
+            tactics=tactics_of(lines, layers, prepared.nodes),
             engine_bytes=self.engine_bytes,
             ran=self.ran,
             accuracy=compare(expected, self._outputs) if expected and self._outputs else (),

@@ -243,7 +243,7 @@ class PreparedVariants:
                 if following:
                     self._make_together([variant, *following], needed)
                 else:
-                    self._made[id(variant)] = variant, self._make(variant, needed)
+                    self._made[id(variant)] = variant, self.make(variant, needed)
             found = self._made[id(variant)][1]
             if isinstance(found, Refused):
                 if not needed():
@@ -298,7 +298,7 @@ class PreparedVariants:
             if made < len(todo):
                 self._made[id(todo[made])] = todo[made], _failed(todo[made], error)
 
-    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
+    def make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
         """Return one variant made ready, or how that failed."""
         try:
             return self._one(variant, _prepared, [_with_model(variant)], needed=needed)

@@ -13,7 +13,6 @@ from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError, described
 from harness.plan import inapplicable_because
 from harness.record.outcome import Outcome, Stamps, State, entry, whole_log
-from harness.run import docker
 from harness.run.gpus import Device, Gpus
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.observation import Turn, observe
@@ -69,7 +68,7 @@ class TargetRunner:
     way than by finishing the job, an error of CUDA was left, or `is_news` says so of its record. Where the
     target is untrusted each cell has a container of its own, which is removed after it.
     A target that cannot run here gives `not_run` with the reason; one whose agent does not come up, however it fails
-    to, or whose daemon goes away and stays away, gives `infra_error` for all its cells; an agent lost twice on the same
+    to, gives `infra_error` for all its cells; an agent lost twice on the same
     cell gives `infra_error` for that one, and so does whatever goes wrong in this program while it prepares, runs or
     folds a cell. Nothing is raised for any of these: each cell gets a record.
     """
@@ -185,9 +184,6 @@ class TargetRunner:
             except InfraError as error:
                 self._recover()
                 lost = str(error)
-                if gone := self._daemon_gone():
-                    self._agent = _GivenUp("infra_error", gone)
-                    return Recorded(self._blank(cell, *self._agent), "")
         return Recorded(self._blank(cell, "infra_error", lost), "")
 
     def _observe(self, cell: Cell, turn: Turn, why: str) -> Steps:
@@ -255,8 +251,6 @@ class TargetRunner:
             except InfraError as error:
                 self._recover()
                 failure = str(error)
-                if gone := self._daemon_gone():
-                    return _GivenUp("infra_error", gone)
             except Exception as error:  # noqa: BLE001
                 self._recover()
                 # It would fail for every cell alike.
@@ -306,18 +300,6 @@ class TargetRunner:
     def _device(self, name: str) -> Device:
         memory = int(self._facts.get("gpu_memory_mib", "0"))
         return Device(name, self._needed, self._environment.machine if self._environment else "", memory)
-
-    def _daemon_gone(self) -> str:
-        """Wait for a daemon that was lost with the agent, and return why it stays away; "" where cells can go on."""
-        if self._environment is None or self._environment.via != "docker":
-            return ""
-        gone = docker.wait_for(self.target.host, self._needed)
-        self._refuse_aborted()
-        if not gone:
-            # The container of the time before, which could not be removed then, may still hold memory and a GPU.
-            with contextlib.suppress(InfraError):
-                docker.reap(self.target.host)
-        return gone
 
     def _needed(self) -> bool:
         """Tell whether anybody still waits for the cell in hand."""

@@ -16,11 +16,9 @@ from pathlib import Path
 
 from harness.bounded import check_file, parse_json
 from harness.errors import HandledError, InfraError
-from harness.plan import Cell, inapplicable_because
 from harness.record.archive import compress, decompress
 from harness.record.from_json import decode
 from harness.record.outcome import Latency, Outcome, Stamps
-from harness.record.speaking import todays
 from harness.run.observation import LONGEST
 from harness.share.scrub import KNOWN_FACTS, Scrubber, identifying, scrubber, without_neighbours
 
@@ -79,18 +77,6 @@ def read(path: Path, account: str = "") -> Archive:
             faults.append(f"line {number}: a second record of {outcome.cell!r:.120}")
         records[outcome.cell], logs[str(outcome.log_sha256)] = outcome, log
     return Archive(tuple(records.values()), logs, tuple(faults))
-
-
-def unknown(archive: Archive, cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield a sentence on each record that is of no cell of today, or of another model than its cell is made of."""
-    known = {(cell.id, cell.case.name, cell.variant.name, cell.target.name): cell for cell in cells}
-    found = [known.get((each.cell, each.case, each.variant, each.target)) for each in archive.records]
-    today = todays(filter(None, found))
-    for outcome, cell in zip(archive.records, found, strict=True):
-        if cell is None:
-            yield f"{outcome.cell[:120]}: the cases and the matrix have no such cell"
-        elif why := inapplicable_because(cell) or today[cell.id].stale_because(outcome):
-            yield f"{cell.id}: {why}"
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from harness.record.outcome import Outcome
 from harness.record.speaking import Today
 from harness.record.store import SUITES, Store
 from harness.report.model import Results
+from harness.report.page import render
 from harness.report.results import Recorded, layer_files, results_of, run_records
 from harness.report.verify import verify_recorded
 from harness.report.writer import LAYERS, results_json, write_files, write_layers
-from harness.suites.page import render_suite, turned
+from harness.suites.page import CELLS, render_suite, turned
 from harness.suites.running import About
 from harness.text import visible
 from harness.words import UNJUDGED, Class
@@ -65,9 +67,11 @@ class SuiteReport:
     def files(self) -> dict[str, bytes]:
         """Return the report's files by their place in its folder."""
         summary = ["# Suite " + self.about.name, "", "```", *map(visible, self.lines()), "```", ""]
+        data = results_json(self.results)
         texts = {
-            "results.json": results_json(self.results),
+            "results.json": data,
             "index.html": render_suite(self.about, self.results),
+            CELLS: render(json.loads(data), data, {"index.html": "operators of this one"}),
             "summary.md": "\n".join(summary),
         }
         return {place: text.encode() for place, text in texts.items()}

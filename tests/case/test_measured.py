@@ -41,7 +41,7 @@ T4 = replace(
 L4 = replace(
     T4, compute_capability="8.9", product="NVIDIA L4", driver="580", version="1.8.0.1", measured="2026-02-03"
 )
-AT_10 = replace(T4, compute_capability="10.0", product="NVIDIA B200", driver="")
+AT_10 = replace(T4, compute_capability="10.0", product="NVIDIA B200", driver="", libraries="from a tarball")
 
 
 def test_gpus_stand_under_their_target_by_compute_capability_and_product(tmp_path: Path) -> None:
@@ -194,11 +194,14 @@ def test_a_mistake_under_a_gpu_is_named_with_its_line(
 
 
 def test_a_measurement_on_a_gpu_becomes_a_claim_about_its_compute_capability() -> None:
-    """And names product and driver branch."""
+    """And names product and driver branch, and the libraries if they are not the image's."""
     claim = T4.expectation("toy", "one")
     assert claim is not None
     assert (claim.compute_capability, claim.product) == ("7.5", "Tesla T4")
     assert claim.note == "measured 2026-01-02 on rtx17 (1.7.1.116; Tesla T4, driver 535)"
+    elsewhere = replace(T4, libraries="from a tarball").expectation("toy", "one")
+    assert elsewhere is not None
+    assert elsewhere.note == "measured 2026-01-02 on rtx17 (1.7.1.116; Tesla T4, driver 535; from a tarball)"
     bare = RTX.expectation("toy", "one")
     assert bare is not None
     assert (bare.compute_capability, bare.product) == (None, "")

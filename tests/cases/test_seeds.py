@@ -9,6 +9,7 @@ import pytest
 
 from harness.case import Basis, load_cases
 from harness.case.claims import Expectation
+from harness.case.registry import load_declared
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, claims_about
 from harness.report.writer import results_json
@@ -124,9 +125,9 @@ def test_the_claims_that_stand_in_no_column_are_these() -> None:
 
 def test_the_seeds_stand_in_results_json_in_their_class() -> None:
     """As they are shown where nobody measured them: the failure where two of one scope disagree."""
-    cells = {
-        cell["id"]: cell for cell in json.loads(results_json(factory.assemble(MATRIX, CASES, {})))["cells"]
-    }
+    unmeasured = load_declared(TOP / "cases")
+    found = json.loads(results_json(factory.assemble(MATRIX, unmeasured, {})))
+    cells = {cell["id"]: cell for cell in found["cells"]}
     wanted: dict[str, set[str]] = {}
     for case, variant, target, cls, *_ in ROWS:
         if target != "-":

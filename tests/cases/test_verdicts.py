@@ -31,10 +31,8 @@ def verdict(cell: Cell, cls: Class) -> Verdict:
 @pytest.mark.parametrize(
     "name",
     [
-        "conv_silu.int8-tail-trt86",
+        "conv_silu.int8-tail-minmax-trt1011",
         "mish.qdq-trt100",
-        "mish.residual-fp32-trt86",
-        "depthwise_qdq.qdq-trt86",
         "conv_silu.int8-entropy-l4t86",
     ],
 )

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.cli import here, main
+from harness.cli import main
 from harness.record.store import Store
+from harness.run import local
 from tests.cli.test_run import FAILS, WELL, Scripted
 
 pytestmark = pytest.mark.unit
@@ -33,7 +34,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return super().run(cell, **more)
 
     script = {"relu": WELL, "weak": FAILS, "foreign": FAILS}
-    monkeypatch.setattr(here, "TargetRunner", lambda target, **_: Noting(target, script))
+    monkeypatch.setattr(local, "TargetRunner", lambda target, **_: Noting(target, script))
     return names
 
 

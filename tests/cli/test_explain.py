@@ -12,6 +12,7 @@ import pytest
 
 import harness
 from harness.cli.main import main
+from tests.layers.test_tactics import CALIBRATED, CONV
 
 pytestmark = pytest.mark.unit
 
@@ -89,6 +90,36 @@ def test_the_case_that_shows_it_is_of_the_same_operator(
     line = "[E] getPluginCreator could not find plugin: {} version: 1"
     assert "shown by   mish." in asked(tmp_path, capsys, line.format("Mish"))[1]
     assert "shown by" not in asked(tmp_path, capsys, line.format("LayerNormalization"))[1]
+
+
+def test_a_verbose_build_log_tells_why_a_layer_lost_its_precision(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = asked(tmp_path, capsys, "\n".join(CALIBRATED))
+    assert code == 1
+    assert f"{CONV} ran in FP32, not INT8: INT8 costs more with its conversions" in " ".join(said.split())
+    assert main(["explain", str(tmp_path / "build.log"), "--json"]) == 1
+    (conv,) = (each for each in json.loads(capsys.readouterr().out)["layers"] if each["name"] == CONV)
+    assert (conv["time_us"], conv["reason"]["why"]) == (4.7799, "conversion")
+
+
+def test_two_build_logs_tell_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new, short = (tmp_path / name for name in ("old.log", "new.log", "short.log"))
+    old.write_text("\n".join(CALIBRATED), encoding="utf-8")
+    new.write_text(
+        "\n".join(CALIBRATED).replace(
+            f"{CONV}, Tactic: 0x8ad32616b1424be4, images (Float[",
+            f"{CONV}, Tactic: 0xd14bd6d95fefd45e, images (Int8[",
+        ),
+        encoding="utf-8",
+    )
+    short.write_text("[E] Could not find any implementation for node x.", encoding="utf-8")
+    assert main(["explain", str(new), str(old)]) == 0
+    assert f"LOST {CONV}: INT8 4.46 us" in " ".join(capsys.readouterr().out.split())
+    assert main(["explain", str(old), str(old)]) == 0
+    assert capsys.readouterr().out.startswith("0 of ")
+    assert main(["explain", str(old), str(short)]) == 2
+    assert "short.log: holds no tactics" in capsys.readouterr().err
 
 
 def test_python_gets_the_same() -> None:

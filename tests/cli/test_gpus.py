@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.cli import here, main
+from harness.cli import main
 from harness.plan import Cell
 from harness.record.outcome import Outcome
+from harness.run import local
 from tests.cli.test_run import FAILS, WELL, Scripted
 
 pytestmark = pytest.mark.unit
@@ -56,7 +57,7 @@ def on(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
             made.gpu = gpu
             return made
 
-        monkeypatch.setattr(here, "TargetRunner", runner)
+        monkeypatch.setattr(local, "TargetRunner", runner)
         return main(["run", "--target", "ort131", "-k", "relu", *words])
 
     return ran

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -75,21 +74,17 @@ def matrix_tests(folder: Path, *words: str, **environment: str) -> str:
 
 
 def test_run_withholds_a_large_image_until_it_is_asked_for(toy: Path, shop: Registry, image: str) -> None:
-    row = rf"  {re.escape(image)}  linux/amd64  3 MB, needs --pull +big\n"
     for verb in (["run"], ["doctor"], ["run", "--dry-run"]):
         code, out, err = trt_compat(toy, *verb)
-        assert re.search(
-            rf"images not here yet; Docker keeps them in /\S+ \(free: [0-9.]+ GB\):\n{row}", out + err
-        )
+        assert f"images not here yet: {image} (3 MB, --pull)\n" in out + err
         assert not shop.fetched("large")
         if verb == ["run"]:
             assert code == 3
             assert "nothing that was selected ran: needs --pull (3 MB)" in out
     code, out, err = trt_compat(toy, "run", "--pull")
-    assert "to be pulled, one after the other: 1 image (3 MB; unpacked they take more)" in err
     assert f"pulling {image}: 1 of 1 layers" in err
     assert 1 <= err.count("pulling ") <= 2
-    assert err.index("to be pulled") < err.index("pulling ")
+    assert err.index("not here yet") < err.index("pulling ")
     assert len(shop.fetched("large")) == 2
     _, out, err = trt_compat(toy, "run")
     assert "not here yet" not in err

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.cli import here, main
+from harness.cli import main
 from harness.errors import HandledError
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.store import Store
+from harness.run import local
 from harness.run.rounds import Recorded, Steps
 from tests import needs
 from tests.cli import project
@@ -69,7 +70,7 @@ def play(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
 
     def played(*words: str, **script: dict[str, Any]) -> int:
         assert Path.cwd() == toy
-        monkeypatch.setattr(here, "TargetRunner", lambda target, **_: Scripted(target, script))
+        monkeypatch.setattr(local, "TargetRunner", lambda target, **_: Scripted(target, script))
         return main(["run", "--target", "ort131", *words])
 
     return played
@@ -232,8 +233,8 @@ def test_a_dry_run_executes_and_writes_nothing(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a dry run runs nothing")
 
-    monkeypatch.setattr(here, "TargetRunner", refuse)
-    monkeypatch.setattr(here, "run_cells", refuse)
+    monkeypatch.setattr(local, "TargetRunner", refuse)
+    monkeypatch.setattr(local, "run_cells", refuse)
     monkeypatch.setattr(sys.modules["harness.run.provision.packages"], "_uv", refuse)
     before = sorted(toy.rglob("*"))
     assert main(["run", "--dry-run", "--via", "venv"]) == 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import here, main, run
+from harness.cli import main, run
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import Outcome
@@ -20,7 +20,7 @@ from harness.record.speaking import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
 from harness.report.writer import FILES
-from harness.run import child
+from harness.run import child, local
 from tests.cli.test_run import Scripted
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("toy")]
@@ -68,7 +68,7 @@ def keys_of(cells: tuple[Cell, ...], today: Mapping[str, Today], *_: Any, **__: 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine()
-    monkeypatch.setattr(here, "TargetRunner", made.runner)
+    monkeypatch.setattr(local, "TargetRunner", made.runner)
     monkeypatch.setattr(run, "keys_of", keys_of)
     return made
 

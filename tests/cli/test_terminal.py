@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.cli import here, main
+from harness.cli import main
 from harness.cli.main import visible_output
 from harness.cli.terminal import Doing, printer
 from harness.errors import HandledError, InfraError
@@ -25,6 +25,7 @@ from harness.judge.cell import judge_cell
 from harness.plan import all_cells, find
 from harness.pytest_plugin import CellFailed, CellItem
 from harness.record.outcome import End, Latency, Layer, Message, Node, ParserError
+from harness.run import local
 from harness.words import Verdict
 from tests.cli.test_faults import VERBS
 from tests.cli.test_run import Scripted
@@ -89,7 +90,7 @@ def test_a_hostile_record_is_shown_in_what_can_be_seen(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: str
 ) -> None:
     poisoned = {"relu": {**POISONED, "state": state, "reason": HOSTILE}}
-    monkeypatch.setattr(here, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
+    monkeypatch.setattr(local, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
     monkeypatch.setattr(Scripted, "note", HOSTILE)
     seen = ""
     for words in (
@@ -133,7 +134,7 @@ def test_the_bar_of_a_run_moves_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     poisoned = {"relu": {**POISONED, "state": "done"}}
-    monkeypatch.setattr(here, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
+    monkeypatch.setattr(local, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
     monkeypatch.setattr(Scripted, "note", HOSTILE)
     main(["run", "--target", "ort131", "-k", "toy and relu", "--fresh"])
     seen = terminal.getvalue()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.compare.kinds import Kind
-from harness.compare.step import Row, Step, Trouble, instead, step
+from harness.compare.step import Step, StepRow, Trouble, instead, step
 from harness.known.model import Known, VariantView
 from harness.record.outcome import Latency, Outcome
 from harness.report.model import Results
@@ -35,7 +35,7 @@ def rows(found: Step) -> list[tuple[str, str]]:
     return [(str(row.kind), row.variant) for row in found.rows]
 
 
-def only(found: Step, variant: str = "qdq-between") -> Row:
+def only(found: Step, variant: str = "qdq-between") -> StepRow:
     (row,) = (row for row in found.rows if row.variant == f"conv_silu.{variant}")
     return row
 

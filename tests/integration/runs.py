@@ -11,9 +11,8 @@ from harness.judge.cell import Judged, judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.record.store import Store
-from harness.run.local import run_cells
+from harness.run.local import How, Runners, run_cells
 from harness.run.provision.model import Via
-from harness.run.target import TargetRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,13 +45,8 @@ def run(cells: Iterable[Cell], via: Via, folder: Path) -> dict[str, Result]:
     chosen = list(cells)
     by_id = {cell.id: cell for cell in chosen}
     with Store(folder) as store:
-        run_cells(
-            chosen,
-            make_runner=lambda cell: TargetRunner(cell.target, via=via, run_id="integration"),
-            store=store,
-            workers=2,
-            report=lambda *_: None,
-        )
+        runners = Runners(How(via, jobs=2), lambda *_: False, "integration")
+        run_cells(chosen, runners, store=store, report=lambda *_: None)
         return {
             each.cell: Result(
                 judge_cell(by_id[each.cell], each), store.log(each.log_sha256) if each.log_sha256 else ""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.case import Case, Expectation, Graph, Link, Precision, Recipe, Typing, Variant
 from harness.case.model import Calibrator, Plugin, Profile
-from harness.judge.cell import complaints, describe_recipe, explain, headline, judge_cell, pytest_command
+from harness.judge.cell import complaints, describe_recipe, failure_text, headline, judge_cell, pytest_command
 from harness.judge.diagnosis import notes
 from harness.judge.signatures import load_texts
 from harness.known.cell import known_of
@@ -280,7 +280,7 @@ def test_whatever_an_engine_says_is_judged(said: list[bytes], native: bytes) -> 
 
 def test_a_failure_is_told_from_verdict_to_next_command() -> None:
     here = cell(outcome=Class.OK)
-    text = explain(
+    text = failure_text(
         judge_cell(
             here,
             record(
@@ -348,7 +348,7 @@ def test_of_what_works_nothing_is_quoted() -> None:
 def test_a_flood_is_cut_off() -> None:
     here = cell()
     messages = tuple(Message("ERROR", f"{number} " + "x" * 1000) for number in range(50))
-    text = explain(judge_cell(here, record(here, failed_phase="build", messages=messages)))
+    text = failure_text(judge_cell(here, record(here, failed_phase="build", messages=messages)))
     said = [line for line in text.splitlines() if line.startswith("    ")]
     assert len(said) == 8
     assert max(map(len, said)) == len("    ") + 300
@@ -396,7 +396,7 @@ def test_the_first_line_is_the_known_cause_and_its_place() -> None:
     here = cell()
     judged = judge_cell(here, record(here, **REFUSED))
     assert headline(judged) == "Bit arithmetic, at BitShift node '/shift'"
-    assert explain(judged).splitlines()[0] == f"parse_failed (new): {headline(judged)}"
+    assert failure_text(judged).splitlines()[0] == f"parse_failed (new): {headline(judged)}"
     assert "place    BitShift node '/shift'" in complaints(judged)
     unknown = ParserError("what is this", "INVALID_NODE", "/odd", "Odd")
     judged = judge_cell(here, record(here, failed_phase="parse", parser_errors=(unknown,)))
@@ -417,7 +417,7 @@ def test_the_lines_to_paste_name_only_what_is_not_usual() -> None:
     elsewhere = ["pytest", "ci/m.yaml::a.b-c", "--cases=mine"]
     assert pytest_command("a.b-c", "ci/m.yaml", "mine") == elsewhere
     here = cell()
-    told = explain(judge_cell(here, record(here, failed_phase="build")), cases="my cases").splitlines()
+    told = failure_text(judge_cell(here, record(here, failed_phase="build")), cases="my cases").splitlines()
     assert [line.split(None, 1)[1] for line in told[-2:]] == [
         f"pytest matrix.yaml::{here.id} '--cases=my cases'",
         f"trt-compat show {here.id} '--cases=my cases'",

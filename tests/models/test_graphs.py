@@ -8,7 +8,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Graph, Profile
-from harness.models.graphs import Cutter, reads
+from harness.case.graph_reader import reads
+from harness.models.graphs import Cutter
 from tests.models.test_reduce import model, value
 
 pytestmark = pytest.mark.unit

@@ -13,10 +13,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Profile, Typing
+from harness.case.graph_reader import extents
 from harness.cli import main
 from harness.cli.check_lines import head
 from harness.errors import HandledError
-from harness.models.graphs import extents
 from harness.models.own import model as own_model_module
 from harness.models.own.data import Given, OwnPrepared, fitted, made_up
 from harness.models.own.model import Wanted, load_own, own_case, own_model, word

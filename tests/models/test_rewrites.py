@@ -398,7 +398,7 @@ def test_what_is_quantised_as_it_runs_is_computed_in_floats(
 ) -> None:
     """Off by the rounding of the data alone."""
     model = integers(op, per_channel=per_channel)
-    found = undo_dynamic(model)
+    found = undo_dynamic(model, ())
     assert 0 < off(model, found) < 0.02
     assert found is not None
     assert plain in operators(found)
@@ -406,10 +406,10 @@ def test_what_is_quantised_as_it_runs_is_computed_in_floats(
 
 
 def test_data_that_something_else_reads_quantised_stays_so() -> None:
-    assert undo_dynamic(integers("MatMulInteger", twice=True)) is None
+    assert undo_dynamic(integers("MatMulInteger", twice=True), ()) is None
     shown = integers("MatMulInteger")
     shown.graph.output.append(helper.make_tensor_value_info("scale", TensorProto.FLOAT, []))
-    assert undo_dynamic(shown) is None
+    assert undo_dynamic(shown, ()) is None
 
 
 def test_the_weights_of_a_quantised_lstm_are_turned_and_dequantised() -> None:
@@ -430,7 +430,7 @@ def test_the_weights_of_a_quantised_lstm_are_turned_and_dequantised() -> None:
         [numpy_helper.from_array(array, name) for name, array in stored.items()],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    found = undo_dynamic(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    found = undo_dynamic(helper.make_model(graph, opset_imports=opsets, ir_version=8), ())
     assert found is not None
     onnx.checker.check_model(found, full_check=True)
     (node,) = found.graph.node
@@ -458,7 +458,7 @@ def table() -> onnx.ModelProto:
 
 
 def test_an_8_bit_table_becomes_one_of_floats() -> None:
-    found = undo_dynamic(table())
+    found = undo_dynamic(table(), ())
     assert off(table(), found) == 0
     assert found is not None
     assert operators(found)[:2] == ["Gather", "Transpose"]
@@ -479,7 +479,7 @@ def widened(scale: Array, *, opset: int = 17) -> onnx.ModelProto:
 def test_widened_weights_are_dequantised_along_their_scale(shape: tuple[int, ...]) -> None:
     scale = np.random.default_rng(6).random(shape).astype(np.float32)
     model = widened(scale)
-    found = dequantise_weights(model)
+    found = dequantise_weights(model, ())
     assert off(model, found) < 1e-6
     assert found is not None
     assert operators(found) == ["DequantizeLinear", "MatMul"]
@@ -487,9 +487,9 @@ def test_widened_weights_are_dequantised_along_their_scale(shape: tuple[int, ...
 
 
 def test_weights_with_a_scale_an_element_or_an_axis_too_new_stay() -> None:
-    assert dequantise_weights(widened(np.ones((6, 4), np.float32) / 7)) is None
-    assert dequantise_weights(widened(np.ones(4, np.float32), opset=12)) is None
-    assert dequantise_weights(widened(np.ones((), np.float32), opset=9)) is None
+    assert dequantise_weights(widened(np.ones((6, 4), np.float32) / 7), ()) is None
+    assert dequantise_weights(widened(np.ones(4, np.float32), opset=12), ()) is None
+    assert dequantise_weights(widened(np.ones((), np.float32), opset=9), ()) is None
 
 
 BRANCHES = {"then_branch": "Relu", "else_branch": "Neg"}

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Profile
-from harness.models.graphs import extents
+from harness.case.graph_reader import extents
 from harness.models.own.model import load_own
 from harness.models.own.shapes import Shapes, is_batch_alone, made_up_shapes, part_names
 

@@ -24,10 +24,11 @@ from harness.models.own.model import OwnModel, Wanted, load_own, own_case, own_m
 from harness.models.reading import held, read_beside
 from harness.models.reduce.search import Search
 from harness.models.rewrites import REWRITES, half, unquantised
-from harness.models.trying import BuiltOrRun, How, Tries, run_models
+from harness.models.trying import BuiltOrRun, Tries, run_models
 from harness.models.workarounds import workarounds
 from harness.plan import all_cells
 from harness.run.docker.container import archive
+from harness.run.local import How
 from harness.run.provision.model import Via
 from harness.words import Class
 from tests import needs

@@ -13,6 +13,8 @@ from harness.plan import all_cells
 from harness.record.from_json import OutdatedError
 from harness.record.outcome import (
     Accuracy,
+    Combination,
+    Conversion,
     End,
     Latency,
     Layer,
@@ -21,6 +23,7 @@ from harness.record.outcome import (
     Outcome,
     ParserError,
     Stamps,
+    Tactics,
     TensorUse,
     entry,
     whole_log,
@@ -63,6 +66,14 @@ FULL = Outcome(
     ),
     layer_source="inspector",
     unparsed_layers=1,
+    tactics=(
+        Tactics(
+            "layer",
+            (Combination("Int8(4,1) -> Float(4,1)", 4.5, "0x1", 3, 1, True),),
+            (Conversion("Float(4,1)", "Int8(4,1)", 3.0),),
+            (Conversion("Float(4,1)", "Int8(4,1)", None, "x", "in", 1),),
+        ),
+    ),
     engine_bytes=10,
     ran=True,
     accuracy=(Accuracy("y", 0.5, 0.25, 0.999, 1, False),),

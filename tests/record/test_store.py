@@ -18,9 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from harness.bounded import parse_json
 from harness.errors import HandledError
-from harness.record.from_json import decode_text
 from harness.record.outcome import End, Layer, Message, Outcome, Stamps
 from harness.record.store import Store, read_records
 from tests.near import SAME, near
@@ -402,16 +400,3 @@ def test_lines_near_records_are_read_or_told_of(data: bytes) -> None:
     for found in read_records(Path("r.jsonl"), data, told.append):
         assert found.as_read() == found
     assert all("\n" not in sentence for sentence in told)
-
-
-#: As `append` writes them, and how those end that are read at once.
-LINES = [json.dumps(json.loads(each.splitlines()[0]), separators=(",", ":")).encode() for each in RECORDS]
-END = b'"schema":2}'
-
-
-@SAME
-@given(near(*LINES))
-def test_what_is_read_at_once_is_read_the_same_step_by_step(data: bytes) -> None:
-    assert all(line.endswith(END) and decode_text(Outcome, line) for line in LINES)
-    quick = decode_text(Outcome, data) if data.endswith(END) else None
-    assert quick is None or quick == Outcome.from_json(parse_json(data))

@@ -51,7 +51,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     plain = results._part
 
-    def part(found: results.Recorded, case: Case, *rest: object) -> results.Part:
+    def part(found: results.Recorded, case: Case, *rest: object) -> results.CasePart:
         names.append(case.name)
         return plain(found, case, *rest)  # type: ignore[arg-type]
 
@@ -84,7 +84,7 @@ def not_tried(store: Store) -> None:
 
 def no_past(store: Store) -> None:
     for path in (store.path / "history").iterdir():
-        path.write_text(path.read_text().replace("precision_lost", "inaccurate"))
+        path.write_text(path.read_text().replace("precision_lost", "ok"))
 
 
 @pytest.mark.parametrize("change", [measured_again, not_tried, no_past])

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import onnx
@@ -23,7 +24,7 @@ from harness.record.outcome import Outcome
 from harness.run import target as module
 from harness.run.docker import DockerTransport
 from harness.run.docker.reaper import OWNER_LABEL
-from harness.run.local import Report, run_cells
+from harness.run.local import How, Report, run_cells
 from harness.run.provision.model import Environment, Via
 from harness.run.provision.prepare import start
 from harness.run.session import Event, Job, Session
@@ -159,13 +160,8 @@ class Bench:
 
     def run(self, cells: Sequence[Cell], store: Any, report: Report, workers: int = 1) -> None:
         """Run cells of several targets, each by a runner of the faulty engine."""
-        run_cells(
-            cells,
-            make_runner=lambda first: self.runner(first.target),
-            store=store,
-            workers=workers,
-            report=report,
-        )
+        runners: Any = SimpleNamespace(how=How(jobs=workers), of=self.runner)
+        run_cells(cells, runners, store=store, report=report)
 
     def kill_during(self, times: int) -> None:
         """Kill the agent from outside, in the middle of each of the next `times` tries of a cell."""

@@ -81,30 +81,6 @@ class Line:
             sink.shutdown(socket.SHUT_WR)
 
 
-class Front(Line):
-    """A socket before a daemon's; `cut` is what a daemon's end looks like, but for containers."""
-
-    def __init__(self, path: Path, behind: str) -> None:
-        self.address, self.behind, self._path = f"unix://{path}", behind, path
-        super().__init__(self._bound, self._connected)
-
-    def cut(self) -> None:
-        """Cut all connections and take no more."""
-        self._path.unlink(missing_ok=True)
-        super().cut()
-
-    def _bound(self) -> socket.socket:
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(self._path))
-        listener.listen()
-        return listener
-
-    def _connected(self) -> socket.socket:
-        far = socket.socket(socket.AF_UNIX)
-        far.connect(self.behind)
-        return far
-
-
 @dataclass
 class Sshd:
     """An sshd on 127.0.0.1 that lets one key of its own in; with `path` as PATH, `ssh` knows it and has the key."""

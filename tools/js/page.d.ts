@@ -34,7 +34,7 @@ interface Cell {
   id: string; case: string; variant: string; target: string; class: string; stands?: string; verdict: string; basis: "measured" | "reported" | "listed" | null; static?: { state: string }; evidence?: boolean; text: string; reason: string;
   signature: string | null; diagnosis?: Advice; precision: { [node: string]: string }; accuracy: { output: string; max_abs: number | null; max_rel: number | null; cosine: number | null; shape_matches: boolean }[];
   latency_ms: { median: number; p95: number; n: number; low: number | null; high: number | null; noise: string; scope: string } | null; phases: { [phase: string]: number };
-  claims: number[]; by_gpu: OnGpu[]; stamps: string; layers: { sha256: string; count: number } | null; stale?: boolean; chip?: string; lost?: string[]; failed_phase?: string;
+  claims: number[]; by_gpu: OnGpu[]; stamps: string; layers: { sha256: string; count: number } | null; stale?: boolean; chip?: string; lost?: string[]; why?: string[]; failed_phase?: string;
   engine_bytes?: number; errors?: string[]; notes?: string[]; log?: string; instead?: string[]; flaky?: string[]; gpu?: [string, string]; when?: string; by_hand?: string[];
   past?: { event: string; since: string; first_seen: string | null; fixed_since: string | null; latency: { change: string | null } | null };
 }
@@ -46,7 +46,7 @@ interface Results {
 }
 interface Words {
   marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } }; kinds: { id: string; name: string; meaning: string }[];
-  roles: { [role: string]: string }; reading: [string, string][]; replaced: { [signature: string]: [old: string, now: string, url: string][] }; further: string[][];
+  roles: { [role: string]: string }; reading: [string, string][]; replaced: { [signature: string]: [old: string, now: string, url: string][] }; ends: { topic: string; name: string; partly?: boolean; signature: string }[]; further: string[][];
   suites: { [place: string]: string }; issues: string; home: string; errors: any;
 }
 

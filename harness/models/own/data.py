@@ -12,6 +12,7 @@ import onnx
 
 from harness.bounded import LARGE, read_bytes
 from harness.case import Calibrator, Profile, Typing, Variant
+from harness.case.graph_reader import attribute
 from harness.case.model import Library, fed_inputs, model_sha256
 from harness.errors import HandledError
 from harness.layers.asked import asked
@@ -58,13 +59,15 @@ class OwnPrepared(PreparedVariants):
 
     def weights(self, variant: Variant) -> Weights | None:
         """Return the weights that stay beside a variant's model."""
-        return self._given_to(variant).weights
+        return self.given_to(variant).weights
 
-    def _given_to(self, variant: Variant) -> Given:
+    def given_to(self, variant: Variant) -> Given:
+        """Return the data that the user gave for a variant."""
         return self._given.get(variant.name, Given())
 
-    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
-        given = self._given_to(variant)
+    def make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
+        """Return one variant made ready with the user's data, or how that failed."""
+        given = self.given_to(variant)
         fed = replace(given, calibration={}, libraries=())
         made: list[Prepared | Refused] = []
         memory = memory_for(len(variant.model_bytes()))
@@ -143,7 +146,7 @@ def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Ar
         elif node.op_type == "Cast" and first in looked_up:
             looked_up |= dict.fromkeys(node.output[:1], looked_up[first])
         elif node.op_type == "Gather" and second in looked_up:
-            axis = next((item.i for item in node.attribute if item.name == "axis"), 0)
+            axis = attribute(node, "axis", 0)
             # Of an axis that the table lacks nothing is known here: what is wrong is the engine's to say.
             for held in rows.get(first, ())[axis:][:1]:
                 most[looked_up[second]] = min(held, most.get(looked_up[second], held))

@@ -12,9 +12,10 @@ import onnx
 from onnx import helper
 
 from harness.case import Profile
+from harness.case.graph_reader import Extents, GraphReader, attribute, extents, is_stored, static
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
-from harness.models.graphs import Extents, constants_of, extents, is_stored, with_shapes
+from harness.models.graphs import with_shapes
 from harness.run.numbers.inputs import NotFeedable, make_inputs
 from harness.run.numbers.reference import reference
 from harness.text import did_you_mean
@@ -221,7 +222,7 @@ def made_up_shapes(
     """
     declared = {value.name: extents(value) for value in fed_inputs(model)}
     kinds, known = _kinds(declared.values()), _sizes_of_names(declared, given)
-    wanted = {name: own for name, own in declared.items() if name not in given and not _is_static(own)}
+    wanted = {name: own for name, own in declared.items() if name not in given and static(own) is None}
 
     def shapes(spatial: int) -> dict[str, Shape]:
         return {name: tuple(_sizes(own, kinds, known, (spatial, sequence))) for name, own in wanted.items()}
@@ -252,10 +253,6 @@ def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     except NotFeedable:
         return False
     return found is not None and all(value.size for value in found.values())
-
-
-def _is_static(own: Extents) -> bool:
-    return all(isinstance(each, int) for each in own)
 
 
 def _sizes_of_names(declared: Mapping[str, Extents], given: Mapping[str, Shape]) -> dict[str, int]:
@@ -329,20 +326,17 @@ def _fits(light: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
         graph = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     except Exception:  # noqa: BLE001  (of a large, invalid or unknown model it raises anything)
         return False
-    values = (*graph.value_info, *graph.output, *graph.input)
-    known = {value.name: extents(value) for value in values}
-    known |= {each.name: tuple(each.dims) for each in graph.initializer}
-    computed = known.keys() - constants_of(graph)
-    if any(isinstance(each, int) and each < 1 for name in computed for each in known[name]):
+    tensors = GraphReader(graph)
+    computed = (own for name, own in tensors.shapes.items() if name not in tensors.constants)
+    if any(isinstance(each, int) and each < 1 for own in computed for each in own):
         return False
-    return all(_multiplies(node, known) for node in graph.node if node.op_type == "Gemm")
+    return all(_multiplies(node, tensors) for node in graph.node if node.op_type == "Gemm")
 
 
-def _multiplies(node: onnx.NodeProto, known: Mapping[str, Extents]) -> bool:
+def _multiplies(node: onnx.NodeProto, tensors: GraphReader) -> bool:
     """Tell whether a Gemm's matrices can be multiplied, which ONNX's inference does not look at."""
-    turned = {each.name: each.i for each in node.attribute if each.name in {"transA", "transB"}}
-    left, right = (known.get(name, ()) for name in node.input[:2])
+    left, right = (tensors.shapes.get(name) or () for name in node.input[:2])
     if len(left) != 2 or len(right) != 2:  # noqa: PLR2004
         return True
-    pair = left[0 if turned.get("transA") else 1], right[1 if turned.get("transB") else 0]
-    return pair[0] == pair[1] or not _is_static(pair)
+    pair = left[0 if attribute(node, "transA") else 1], right[1 if attribute(node, "transB") else 0]
+    return pair[0] == pair[1] or static(pair) is None

@@ -6,7 +6,7 @@ The order of candidates depends on the model alone, and so does the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -16,8 +16,8 @@ from harness.case.model import serialise
 from harness.models.graphs import Cutter, valid
 from harness.models.reduce import simpler
 
-#: Nodes up to which each pair of neighbours is tried too.
-_MOST_PAIRED = 60
+#: Nodes up to which each is bypassed in turn.
+_MOST_BYPASSED = 60
 
 
 class Spent(Exception):
@@ -112,17 +112,19 @@ class Search:
         before = serialise(self.best)
         self._stage = "nodes"
         self._chunks()
-        self._pairs()
         self._bypass()
-        self._edit(simpler.fewer_outputs)
         if self._try(self._held(self.best)):
             self._valid = _strictest(self.best)
         self._stage = "shapes"
-        self._edit(simpler.resizes)
+        for edit in list(simpler.resizes(self.best)):
+            self._try(edit(self.best))
         return serialise(self.best) != before
 
     def _chunks(self) -> None:
-        """Take out runs of nodes, half of all first, then ever shorter ones down to single nodes, the last first."""
+        """Take out runs of nodes, half of all first, then ever shorter ones down to single nodes, the last first.
+
+        Every two in a row are tried: a QuantizeLinear and its DequantizeLinear only go together.
+        """
         cutter = Cutter(self.best)
         kept = list(range(len(cutter.nodes)))
         size = max(1, len(kept) // 2)
@@ -131,35 +133,19 @@ class Search:
             while end > 0:
                 start = max(0, end - size)
                 rest = kept[:start] + kept[end:]
-                if self._try(cutter.cut(rest)):
-                    kept = rest
-                end = start
+                gone = self._try(cutter.cut(rest))
+                kept = rest if gone else kept
+                end = end - 1 if size == 2 and not gone else start  # noqa: PLR2004  (a pair)
             if size == 1 and len(kept) == before:
                 return
             size = max(1, size // 2)
 
-    def _pairs(self) -> None:
-        """Take out two neighbours at once: a QuantizeLinear and its DequantizeLinear only go together."""
-        again = True
-        while again:
-            again = False
-            cutter = Cutter(self.best)
-            if len(cutter.nodes) > _MOST_PAIRED:
-                return
-            every = set(range(len(cutter.nodes)))
-            for one in sorted(every, reverse=True):
-                for other in sorted((each for each in cutter.neighbours[one] if each < one), reverse=True):
-                    again = again or self._try(cutter.cut(every - {one, other}))
-
     def _bypass(self) -> None:
         """Connect the input of a node, or of two, to where its output went; after each success begin anew."""
-        while len(self.best.graph.node) <= _MOST_PAIRED and any(map(self._try, simpler.bypassed(self.best))):
+        while len(self.best.graph.node) <= _MOST_BYPASSED and any(
+            map(self._try, simpler.bypassed(self.best))
+        ):
             pass
-
-    def _edit(self, edits: Callable[[onnx.ModelProto], Iterator[simpler.Edit]]) -> None:
-        """Try each edit on the result of those before it."""
-        for edit in list(edits(self.best)):
-            self._try(edit(self.best))
 
     def _try(self, candidate: onnx.ModelProto | None) -> bool:
         """Take a candidate as the best where it shows it; no model is tried twice."""

@@ -1,4 +1,4 @@
-"""Makes models simpler: smaller shapes, fewer outputs, nodes bypassed; pure functions of the model.
+"""Makes models simpler: smaller shapes, nodes bypassed; pure functions of the model.
 
 An edit is a function from a model to another one, or None where it does not apply any more; the boldest come first.
 Its result may be invalid.
@@ -6,80 +6,43 @@ Its result may be invalid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import numpy_helper
 
+from harness.case.graph_reader import STANDARD, inferred, is_stored, reads
 from harness.case.model import fed_inputs
-from harness.layers.asked import inferred
-from harness.models.graphs import (
-    STANDARD,
-    Cutter,
-    assembled,
-    copied,
-    has_subgraph,
-    is_stored,
-    reads,
-    static_shape,
-)
-
-#: Attributes that hold an extent or a number of parts.
-_EXTENTS = (
-    *(
-        "group",
-        "kernel_shape",
-        "output_shape",
-        "split",
-        "num_outputs",
-        "num_groups",
-        "blocksize",
-        "block_size",
-    ),
-    *("num_heads", "q_num_heads", "kv_num_heads", "hidden_size"),
-)
-#: Types that NumPy lacks, or that are no numbers.
-_ODD = frozenset(
-    number
-    for name, number in TensorProto.DataType.items()
-    if name in ("UNDEFINED", "STRING", "BFLOAT16")
-    or "FLOAT8" in name
-    or "FLOAT4" in name
-    or "INT4" in name
-    or "INT2" in name
-    or "COMPLEX" in name
-)
+from harness.models.graphs import Cutter, assembled, copied, static_shape
 
 Edit = Callable[[onnx.ModelProto], "onnx.ModelProto | None"]
+#: Operators whose weights' extents neither checker nor inference looks at.
+_RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 
 
 class Resize(NamedTuple):
-    """Extents of `old` become `new`: those of inputs alone, of weights too, or of whatever holds that number.
-
-    `axis` is the one axis of inputs that is meant, None for any.
-    """
+    """Extents of `old` become `new`: on one `axis` of the inputs, or, with None, on any of inputs and weights."""
 
     old: int
     new: int
-    scope: Literal["inputs", "weights", "attributes"]
     axis: int | None = None
 
 
 def resizes(model: onnx.ModelProto) -> Iterator[Edit]:
     """Yield ways to shrink a model's extents: by place first, then by number, each to the least size first."""
-    fed = fed_inputs(model)
-    places = sorted({(axis, extent) for value in fed for axis, extent in _static(value) if extent > 1})
-    for axis, extent in sorted(places, reverse=True):
-        for new in _sizes(extent):
-            yield partial(resized, how=Resize(extent, new, "inputs", axis))
+    places = {
+        (axis, int(dim.dim_value))
+        for value in fed_inputs(model)
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+    }
     numbers = {extent for _, extent in places}
-    numbers |= {int(each) for tensor in model.graph.initializer for each in tensor.dims if each > 1}
-    for extent in sorted(numbers, reverse=True):
-        for new in _sizes(extent):
-            for scope in ("inputs", "weights", "attributes"):
-                yield partial(resized, how=Resize(extent, new, scope))
+    numbers |= {int(each) for tensor in model.graph.initializer for each in tensor.dims}
+    ways = [*sorted(places, reverse=True), *((None, each) for each in sorted(numbers, reverse=True))]
+    for axis, extent in ways:
+        for power in range((extent - 1).bit_length() if extent > 1 else 0):
+            yield partial(resized, how=Resize(extent, 2**power, axis))
 
 
 def resized(model: onnx.ModelProto, how: Resize) -> onnx.ModelProto | None:
@@ -89,42 +52,18 @@ def resized(model: onnx.ModelProto, how: Resize) -> onnx.ModelProto | None:
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             if dim.dim_value == how.old and how.axis in (None, axis):
                 dim.dim_value, changed = how.new, True
-    if how.scope != "inputs":
-        changed |= _each(_trimmed, made.graph.initializer, how)
-    if how.scope == "attributes":
-        changed |= _each(_renumbered, [item for node in made.graph.node for item in node.attribute], how)
-        changed |= _each(_revalued, made.graph.initializer, how)
-    return restated(made) if changed and _is_sound(made.graph) else None
+    if how.axis is None and _RECURRENT.isdisjoint(node.op_type for node in made.graph.node):
+        for tensor in made.graph.initializer:
+            if how.old in tensor.dims and is_stored(tensor):
+                tensor.CopyFrom(_trimmed(tensor, how))
+                changed = True
+    return restated(made) if changed else None
 
 
-#: Rows of gates in the weights of an operator that recurs.
-_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-
-
-def _is_sound(graph: onnx.GraphProto) -> bool:
-    """Tell whether the weights of LSTM, GRU and RNN belong together, at which neither checker nor inference looks."""
-    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    waiting = list(graph.node)
-    while waiting:
-        node = waiting.pop()
-        if node.op_type in _GATES and not _fit(node, shapes):
-            return False
-        waiting += [inner for item in node.attribute for inner in item.g.node]
-    return True
-
-
-def _fit(node: onnx.NodeProto, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    weights, recurrence = (shapes.get(name) for name in node.input[1:3])
-    if weights is None or recurrence is None or len(weights) != 3 or len(recurrence) != 3:  # noqa: PLR2004
-        return True
-    hidden = next((int(item.i) for item in node.attribute if item.name == "hidden_size"), recurrence[2])
-    rows = _GATES[node.op_type] * hidden
-    return recurrence[1:] == (rows, hidden) and weights[:2] == (recurrence[0], rows)
-
-
-def _each(change: Callable[..., bool], parts: Iterable[object], how: Resize) -> bool:
-    """Change each part; tell whether one did change."""
-    return True in [change(part, how.old, how.new) for part in parts]
+def _trimmed(tensor: onnx.TensorProto, how: Resize) -> onnx.TensorProto:
+    array = numpy_helper.to_array(tensor)
+    kept = tuple(slice(how.new if extent == how.old else extent) for extent in array.shape)
+    return numpy_helper.from_array(array[kept].copy(), tensor.name)
 
 
 def restated(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -146,87 +85,13 @@ def restated(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def undecorated(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model without descriptions, metadata and domains that none of its nodes is of."""
-    made, graph = copied(model), model.graph
+    """Return the model without descriptions and metadata."""
+    made = copied(model)
     named = (made.graph.node, made.graph.initializer, made.graph.input, made.graph.output)
     for part in (made, made.graph, *(each for group in named for each in group)):
         part.ClearField("doc_string")
         part.ClearField("metadata_props")
-    used = {node.domain for node in graph.node} | {""}
-    if not made.functions and not any(map(has_subgraph, graph.node)):
-        kept = [each for each in made.opset_import if each.domain in used]
-        del made.opset_import[:]
-        made.opset_import.extend(kept)
     return made
-
-
-def fewer_outputs(model: onnx.ModelProto) -> Iterator[Edit]:
-    """Yield ways to leave out one output of the model, where the node that makes it is of use without it."""
-    for value in reversed(model.graph.output):
-        yield partial(_without_output, name=value.name)
-
-
-def _without_output(model: onnx.ModelProto, name: str) -> onnx.ModelProto | None:
-    made = copied(model)
-    others = {each for node in made.graph.node for each in reads(node)}
-    others |= {value.name for value in made.graph.output if value.name != name}
-    maker = next((set(node.output) for node in made.graph.node if name in node.output), set())
-    if maker.isdisjoint(others):
-        return None
-    index = [value.name for value in made.graph.output].index(name)
-    del made.graph.output[index]
-    return made
-
-
-def _static(value: onnx.ValueInfoProto) -> Iterator[tuple[int, int]]:
-    for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-        if dim.HasField("dim_value"):
-            yield axis, int(dim.dim_value)
-
-
-def _sizes(extent: int) -> Iterator[int]:
-    size = 1
-    while size < extent:
-        yield size
-        size *= 2
-
-
-def _trimmed(tensor: onnx.TensorProto, old: int, new: int) -> bool:
-    """Cut a tensor's axes of one extent down to another; tell whether it has one."""
-    if old not in tensor.dims or not _plain(tensor):
-        return False
-    array = numpy_helper.to_array(tensor)
-    where = tuple(slice(new if extent == old else extent) for extent in array.shape)
-    tensor.CopyFrom(numpy_helper.from_array(array[where].copy(), tensor.name))
-    return True
-
-
-def _renumbered(item: onnx.AttributeProto, old: int, new: int) -> bool:
-    if item.type == onnx.AttributeProto.INT and item.i == old and item.name in _EXTENTS:
-        item.i = new
-        return True
-    if item.type == onnx.AttributeProto.INTS and old in item.ints and item.name in _EXTENTS:
-        item.ints[:] = [new if each == old else each for each in item.ints]
-        return True
-    return False
-
-
-def _revalued(tensor: onnx.TensorProto, old: int, new: int) -> bool:
-    """Put another number into a shape that is given as a constant."""
-    if tensor.data_type != TensorProto.INT64 or len(tensor.dims) != 1 or not is_stored(tensor):
-        return False
-    array = numpy_helper.to_array(tensor)
-    if old not in array:
-        return False
-    array = array.copy()
-    array[array == old] = new
-    tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
-    return True
-
-
-def _plain(tensor: onnx.TensorProto) -> bool:
-    """Tell whether a tensor is in the model, and of a type that NumPy itself has."""
-    return tensor.data_type not in _ODD and is_stored(tensor)
 
 
 def bypassed(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:

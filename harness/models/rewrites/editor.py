@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,40 +10,20 @@ import onnx
 from onnx import helper, numpy_helper
 
 from harness.case import effective_name
+from harness.case.graph_reader import GraphReader, opsets, reads, sorted_nodes
 from harness.layers.operators import dequantises, quantises
-from harness.models.graphs import assembled, constants_of, copied, is_stored, reads
+from harness.models.graphs import assembled, copied
 from harness.run.numbers.wire import Array
 
 
-class Editor:
+class Editor(GraphReader):
     """A model's graph while it is rewritten; `done` returns the model, and the one given is never changed."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._model = copied(model)
-        graph = self._model.graph
-        self.nodes: list[onnx.NodeProto] = list(graph.node)
-        self.outputs = {value.name for value in graph.output}
-        self.fixed = constants_of(graph)
+        super().__init__(self._model.graph)
+        self.opset = opsets(model).get("", 0)
         self.changed = False
-        self._constants = {each.name: each for each in graph.initializer}
-        self._makers: dict[str, onnx.NodeProto] = {}
-        self._readers: dict[str, list[onnx.NodeProto]] = {}
-        self._index(self.nodes)
-
-    @property
-    def opset(self) -> int:
-        """Return the version of ONNX's own operators."""
-        return next(
-            (int(each.version) for each in self._model.opset_import if each.domain in ("", "ai.onnx")), 0
-        )
-
-    def maker(self, tensor: str) -> onnx.NodeProto | None:
-        """Return the node that makes a tensor."""
-        return self._makers.get(tensor)
-
-    def readers(self, tensor: str) -> list[onnx.NodeProto]:
-        """Return the nodes that read a tensor."""
-        return list(self._readers.get(tensor, ()))
 
     def named(self, names: Collection[str]) -> Iterator[onnx.NodeProto]:
         """Yield the nodes of these effective names."""
@@ -55,34 +35,20 @@ class Editor:
 
     def dequantiser(self, tensor: str) -> onnx.NodeProto | None:
         """Return the DequantizeLinear that makes a tensor; None where something else does."""
-        maker = self.maker(tensor)
+        maker = self.producer(tensor)
         return maker if maker is not None and dequantises(maker.op_type) and len(maker.input) > 1 else None
 
     def quantiser(self, reader: onnx.NodeProto) -> onnx.NodeProto | None:
         """Return the QuantizeLinear in front of a DequantizeLinear; None where something else is."""
-        maker = self.maker(reader.input[0])
+        maker = self.producer(reader.input[0])
         return maker if maker is not None and quantises(maker.op_type) and len(maker.input) > 1 else None
-
-    def value(self, tensor: str) -> Array | None:
-        """Return the values of a tensor that is stored in the model; None for one that is not."""
-        stored = self._constants.get(tensor)
-        if stored is not None:
-            return numpy_helper.to_array(stored) if is_stored(stored) else None
-        maker = self.maker(tensor)
-        if maker is not None and maker.op_type == "Identity":
-            return self.value(maker.input[0])
-        if maker is not None and maker.op_type == "Constant":
-            held = next((item.t for item in maker.attribute if item.name == "value"), None)
-            return None if held is None else numpy_helper.to_array(held)
-        return None
 
     def constant(self, wish: str, array: Array) -> str:
         """Add a constant and return its name, which is the wish unless something else has that."""
         name = self.free(wish)
         stored = numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
         self._model.graph.initializer.append(stored)
-        self._constants[name] = stored
-        self.fixed.add(name)
+        self._store(name, stored)
         return name
 
     def add(self, operator: str, inputs: Sequence[str], wish: str, **attributes: Any) -> str:  # noqa: ANN401
@@ -100,6 +66,8 @@ class Editor:
         maker, name = self._makers.pop(tensor), self.free(wish)
         maker.output[list(maker.output).index(tensor)] = name
         self._makers[name] = maker
+        if tensor in self.stored:
+            self.stored[name] = self.stored.pop(tensor)
         return name
 
     def read(self, node: onnx.NodeProto, index: int, tensor: str) -> None:
@@ -130,7 +98,7 @@ class Editor:
 
     def free(self, wish: str) -> str:
         """Return a name that no tensor has."""
-        taken = self._makers.keys() | self._constants.keys() | {each.name for each in self._model.graph.input}
+        taken = self._makers.keys() | self.stored.keys() | {each.name for each in self._model.graph.input}
         number, name = 0, wish
         while name in taken:
             number, name = number + 1, f"{wish}_{number + 1}"
@@ -141,23 +109,25 @@ class Editor:
         if not self.changed:
             return None
         graph = self._model.graph
-        return assembled(self._model, list(_sorted(self.nodes)), graph.input, graph.output)
+        return assembled(self._model, sorted_nodes(self.nodes), graph.input, graph.output)
 
     def _append(self, node: onnx.NodeProto) -> None:
         self.nodes.append(node)
-        self._index((node,))
+        self._index(node)
         self.changed = True
 
-    def _index(self, nodes: Iterable[onnx.NodeProto]) -> None:
-        for node in nodes:
-            self._makers.update((name, node) for name in node.output if name)
-            for name in dict.fromkeys(reads(node)):
-                self._readers.setdefault(name, []).append(node)
 
+def edits(
+    change: Callable[[Editor, Collection[str]], None],
+) -> Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]:
+    """Make a rewrite of a function that edits a model, given the nodes that are blamed."""
 
-def attribute(node: onnx.NodeProto, name: str, other: int) -> int:
-    """Return a whole number that is an attribute of a node, `other` where it is left out."""
-    return next((int(item.i) for item in node.attribute if item.name == name), other)
+    def rewritten(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
+        editor = Editor(model)
+        change(editor, blamed)
+        return editor.done()
+
+    return rewritten
 
 
 def drop_attributes(node: onnx.NodeProto, *names: str) -> None:
@@ -165,23 +135,3 @@ def drop_attributes(node: onnx.NodeProto, *names: str) -> None:
     kept = [item for item in node.attribute if item.name not in names]
     del node.attribute[:]
     node.attribute.extend(kept)
-
-
-def _sorted(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Yield nodes so that each comes after those it reads, else in the order given."""
-    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    seen: set[int] = set()
-    for start in range(len(nodes)):
-        stack = [start]
-        while stack:
-            index = stack[-1]
-            before = [
-                makers[name] for name in reads(nodes[index]) if name in makers and makers[name] not in seen
-            ]
-            if index not in seen and before:
-                stack += before
-                continue
-            stack.pop()
-            if index not in seen:
-                seen.add(index)
-                yield nodes[index]

@@ -13,9 +13,10 @@ import onnx
 from onnx import TensorProto
 
 from harness.case import effective_name
+from harness.case.graph_reader import attribute, name_at, opsets, subgraphs
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
-from harness.models.graphs import has_subgraph, values_of
-from harness.models.rewrites.editor import Editor
+from harness.models.graphs import values_of
+from harness.models.rewrites.editor import Editor, edits
 from harness.run.numbers.wire import Array
 
 #: What hands values on between a DequantizeLinear and the node that multiplies.
@@ -82,22 +83,20 @@ def dequantised(editor: Editor, reader: onnx.NodeProto, stored: Array) -> Array 
     scale = editor.value(reader.input[1])
     if scale is None:
         return None
-    zero = editor.value(reader.input[2]) if len(reader.input) > 2 and reader.input[2] else None  # noqa: PLR2004
-    attributes = {item.name: int(item.i) for item in reader.attribute}
-    spread = [_spread(each, stored.shape, attributes) for each in (scale, zero) if each is not None]
+    zero = editor.value(name_at(reader.input, 2))
+    spread = [_spread(each, stored.shape, reader) for each in (scale, zero) if each is not None]
     shift = spread[1].astype(np.float32) if zero is not None else np.float32(0)
     result: Array = ((stored.astype(np.float32) - shift) * spread[0].astype(np.float32)).astype(scale.dtype)
     return result
 
 
-def _spread(values: Array, shape: tuple[int, ...], attributes: dict[str, int]) -> Array:
+def _spread(values: Array, shape: tuple[int, ...], reader: onnx.NodeProto) -> Array:
     """Return scales so that each element of a shape has its own."""
-    axis = attributes.get("axis", 1)
+    axis, block = attribute(reader, "axis", 1), attribute(reader, "block_size", 0)
     if values.size == 1:
         return values.reshape([1] * len(shape))
-    if attributes.get("block_size"):
-        repeated = np.repeat(values, attributes["block_size"], axis=axis)
-        return repeated.take(range(shape[axis]), axis=axis)
+    if block:
+        return np.repeat(values, block, axis=axis).take(range(shape[axis]), axis=axis)
     extents = [1] * len(shape)
     extents[axis] = values.size
     return values.reshape(extents)
@@ -105,7 +104,7 @@ def _spread(values: Array, shape: tuple[int, ...], attributes: dict[str, int]) -
 
 def _readers_before(editor: Editor, tensor: str) -> Iterator[onnx.NodeProto]:
     """Yield the DequantizeLinears before nodes that only move or join their outputs."""
-    maker = editor.maker(tensor)
+    maker = editor.producer(tensor)
     if maker is None or maker.op_type not in _BETWEEN:
         return
     for name in maker.input if maker.op_type == "Concat" else maker.input[:1]:
@@ -128,10 +127,10 @@ def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.M
     editor, values = Editor(raised), values_of(raised)
     floats = {name for name, value in values.items() if value.type.tensor_type.elem_type == _FLOAT}
     floats |= {each.name for each in raised.graph.initializer if each.data_type == _FLOAT}
-    opsets = {each.domain: int(each.version) for each in raised.opset_import}
+    versions = opsets(raised)
     halves: dict[str, str] = {}
     for node in list(editor.nodes) if names is None else editor.named(names):
-        inputs, outputs = _slots(node, floats, opsets)
+        inputs, outputs = _slots(node, floats, versions)
         for index in inputs:
             name = node.input[index]
             halves[name] = halves.get(name) or _halved(editor, name)
@@ -147,7 +146,7 @@ def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.M
 def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Return a model whose Q/DQ takes FP16, None where it cannot be brought to that opset."""
     quantised = any(quantises(node.op_type) or dequantises(node.op_type) for node in model.graph.node)
-    if not quantised or Editor(model).opset >= _HALF_SCALES:
+    if not quantised or opsets(model).get("", 0) >= _HALF_SCALES:
         return model
     try:
         return onnx.version_converter.convert_version(model, _HALF_SCALES)
@@ -156,14 +155,14 @@ def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
 
 
 def _slots(
-    node: onnx.NodeProto, floats: Collection[str], opsets: Mapping[str, int]
+    node: onnx.NodeProto, floats: Collection[str], versions: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
     """Return which inputs and outputs of a node are to be FP16."""
     nothing: tuple[list[int], list[int]] = [], []
-    if node.op_type in _TYPED or has_subgraph(node):
+    if node.op_type in _TYPED or any(subgraphs(node)):
         return nothing
     try:
-        schema = onnx.defs.get_schema(node.op_type, opsets.get(node.domain, 1), node.domain)
+        schema = onnx.defs.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
     except onnx.defs.SchemaError:
         return nothing
     allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
@@ -189,13 +188,12 @@ def _halved(editor: Editor, name: str) -> str:
     return editor.constant(f"{name}/half", np.clip(stored, -_LARGEST, _LARGEST).astype(np.float16))
 
 
-def float_weights(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model without Q/DQ on the weights of the convolutions that are blamed."""
-    editor = Editor(model)
+@edits
+def float_weights(editor: Editor, blamed: Collection[str]) -> None:
+    """Take Q/DQ off the weights of the convolutions that are blamed."""
     for conv in editor.of("Conv"):
         if effective_name(conv) in blamed and len(conv.input) > 1:
             float_operand(editor, conv, 1)
-    return editor.done()
 
 
 def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:

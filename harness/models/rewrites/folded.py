@@ -8,8 +8,9 @@ import onnx
 import onnx.compose
 from onnx import helper, numpy_helper
 
+from harness.case.graph_reader import attribute, reads
 from harness.layers.operators import dequantises, quantises
-from harness.models.graphs import Cutter, assembled, copied, reads
+from harness.models.graphs import Cutter, assembled, copied
 
 #: Rounds, each of which may decide what the one before laid open.
 _MOST_ROUNDS = 10
@@ -40,8 +41,8 @@ def _decided(model: onnx.ModelProto) -> onnx.ModelProto | None:
         if condition is None:
             made.graph.node.append(node)
             continue
-        wanted = "then_branch" if numpy_helper.to_array(condition).all() else "else_branch"
-        branch = next(item.g for item in node.attribute if item.name == wanted)
+        taken = "then_branch" if numpy_helper.to_array(condition).all() else "else_branch"
+        branch = attribute(node, taken)
         _inline(branch, node, f"{node.name or node.output[0]}/{index}/", made.graph)
         changed = True
     graph = made.graph

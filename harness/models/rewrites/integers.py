@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 import onnx
-from onnx import helper
 
-from harness.models.rewrites.editor import Editor
+from harness.case.graph_reader import attribute, name_at
+from harness.models.rewrites.editor import Editor, edits
 from harness.run.numbers.wire import Array
 
 _INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
@@ -21,15 +21,15 @@ _MOVING = frozenset({"Gather", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "
 _EIGHT_BITS = (np.int8, np.uint8)
 
 
-def undo_dynamic(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
-    """Return a model that computes in floats, by its dequantised weights, where it quantises data as it runs.
+@edits
+def undo_dynamic(editor: Editor, _: Collection[str]) -> None:
+    """Compute in floats, by dequantised weights, where a model quantises data as it runs.
 
     What is quantised by its own range has a scale of 1 then, and the Casts and Muls behind stay as they are.
     """
-    editor = Editor(model)
     chosen = _undoable(editor)
     for node in chosen:
-        kept = {item.name: helper.get_attribute_value(item) for item in node.attribute}
+        kept = {item.name: attribute(node, item.name) for item in node.attribute}
         operands = [_in_float(editor, node, index) for index in (0, 1)]
         made = editor.add(_INTEGER[node.op_type], operands, f"{node.output[0]}/float", **kept)
         editor.instead(node.output[0], made)
@@ -39,12 +39,11 @@ def undo_dynamic(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelP
         _undo_lstm(editor, node)
     for node in editor.of("DequantizeLinear"):
         _undo_table(editor, node)
-    return editor.done()
 
 
-def dequantise_weights(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
-    """Return a model whose INT8 weights go through DequantizeLinear in place of a Cast and a Mul by their scale."""
-    editor = Editor(model)
+@edits
+def dequantise_weights(editor: Editor, _: Collection[str]) -> None:
+    """Send INT8 weights through DequantizeLinear in place of a Cast and a Mul by their scale."""
     for cast in editor.of("Cast"):
         stored, readers = editor.value(cast.input[0]), editor.readers(cast.output[0])
         if stored is None or stored.dtype != np.int8 or [each.op_type for each in readers] != ["Mul"]:
@@ -64,7 +63,6 @@ def dequantise_weights(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.
         axis = {"axis": axes[0]} if axes else {}
         made = editor.add("DequantizeLinear", [cast.input[0], *names], f"{mul.output[0]}/dequantised", **axis)
         editor.instead(mul.output[0], made)
-    return editor.done()
 
 
 def _aligned(scale: Array, rank: int) -> tuple[int, ...]:
@@ -99,7 +97,7 @@ def _undoable(editor: Editor) -> list[onnx.NodeProto]:
 def _sources(editor: Editor, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
     """Yield what quantises the operands of an integer product as it runs."""
     for name in node.input[:2]:
-        maker = editor.maker(name)
+        maker = editor.producer(name)
         if maker is not None and maker.op_type == "DynamicQuantizeLinear":
             yield maker
 
@@ -113,7 +111,7 @@ def _is_inner(editor: Editor, source: onnx.NodeProto) -> bool:
 def _known(editor: Editor, node: onnx.NodeProto, index: int) -> bool:
     if any(node.input[index] == source.output[0] for source in _sources(editor, node)):
         return True
-    zero = node.input[index + 2] if len(node.input) > index + 2 else ""
+    zero = name_at(node.input, index + 2)
     return editor.value(node.input[index]) is not None and (not zero or editor.value(zero) is not None)
 
 
@@ -123,7 +121,7 @@ def _in_float(editor: Editor, node: onnx.NodeProto, index: int) -> str:
         if source.output[0] == node.input[index]:
             return str(source.input[0])
     stored = editor.value(node.input[index])
-    zero = editor.value(node.input[index + 2]) if len(node.input) > index + 2 else None
+    zero = editor.value(name_at(node.input, index + 2))
     if stored is None:
         raise AssertionError(node.input[index])
     shift = np.float32(0) if zero is None else zero.astype(np.float32)
@@ -150,7 +148,7 @@ def _undo_lstm(editor: Editor, node: onnx.NodeProto) -> None:
 def _undo_table(editor: Editor, node: onnx.NodeProto) -> None:
     """Look rows up in a float table where rows of an 8-bit one are moved, and then dequantised by one scale."""
     moves, tensor = [], node.input[0]
-    while (maker := editor.maker(tensor)) is not None and maker.op_type in _MOVING:
+    while (maker := editor.producer(tensor)) is not None and maker.op_type in _MOVING:
         moves.append(maker)
         tensor = maker.input[0]
     stored, *held = (editor.value(name) for name in (tensor, *node.input[1:]))
@@ -160,6 +158,6 @@ def _undo_table(editor: Editor, node: onnx.NodeProto) -> None:
     scale, zero = (*known, np.float32(0))[:2]
     made = editor.constant(f"{tensor}/float", (stored.astype(np.float32) - zero) * scale)
     for move in reversed(moves):
-        kept = {item.name: helper.get_attribute_value(item) for item in move.attribute}
+        kept = {item.name: attribute(move, item.name) for item in move.attribute}
         made = editor.add(move.op_type, [made, *move.input[1:]], f"{move.output[0]}/float", **kept)
     editor.instead(node.output[0], made)

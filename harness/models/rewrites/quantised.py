@@ -9,9 +9,10 @@ import onnx
 from onnx import helper
 
 from harness.case import effective_name
+from harness.case.graph_reader import attribute, name_at
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import values_of
-from harness.models.rewrites.editor import Editor, attribute, drop_attributes
+from harness.models.rewrites.editor import Editor, drop_attributes, edits
 from harness.models.rewrites.floats import bypass, dequantised, in_float
 from harness.run.numbers.wire import Array
 
@@ -30,11 +31,11 @@ _ACTIVATIONS = frozenset(
 _MOST_MARKED = 8
 
 
-def scalar_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model whose per-tensor scales of data are scalars in place of vectors of one element."""
-    editor = Editor(model)
+@edits
+def scalar_scale(editor: Editor, _: Collection[str]) -> None:
+    """Make scalars of per-tensor scales of data that are vectors of one element."""
     for node in list(editor.nodes):
-        if not (quantises(node.op_type) or dequantises(node.op_type)) or node.input[0] in editor.fixed:
+        if not (quantises(node.op_type) or dequantises(node.op_type)) or node.input[0] in editor.constants:
             continue
         held = [editor.value(name) for name in node.input[1:]]
         if not held or any(each is None or each.shape != (1,) for each in held):
@@ -44,27 +45,25 @@ def scalar_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto 
                 name = editor.constant(f"{node.input[index]}/scalar", array.reshape(()))
                 editor.read(node, index, name)
         drop_attributes(node, "axis")
-    return editor.done()
 
 
-def float_bias(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model whose biases in INT32 behind DequantizeLinear are their products with the scale."""
-    editor = Editor(model)
+@edits
+def float_bias(editor: Editor, _: Collection[str]) -> None:
+    """Put their products with the scale in place of biases in INT32 behind DequantizeLinear."""
     for node in list(editor.nodes):
         if dequantises(node.op_type):
             stored = editor.value(node.input[0])
             if stored is not None and stored.dtype == np.int32:
                 bypass(editor, node)
-    return editor.done()
 
 
-def zero_points(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model whose 8-bit Q/DQ has zero points of 0 and is INT8: a scale takes in the larger side of its range.
+@edits
+def zero_points(editor: Editor, _: Collection[str]) -> None:
+    """Make INT8 with zero points of 0 of all 8-bit Q/DQ: a scale takes in the larger side of its range.
 
     A tensor on one side of its zero point alone goes through a Relu, as the other side was cut off.
     Q/DQ whose scale nobody knows before it runs, or whose quantised tensor something else reads, stays as it is.
     """
-    editor = Editor(model)
     for node in list(editor.nodes):
         if quantises(node.op_type):
             pair = [node, *editor.readers(node.output[0])]
@@ -75,7 +74,6 @@ def zero_points(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto |
                 _centre(editor, pair, held[0])
         elif dequantises(node.op_type) and editor.value(node.input[0]) is not None:
             _centre_stored(editor, node, [editor.value(name) for name in node.input[1:]])
-    return editor.done()
 
 
 def _alike(node: onnx.NodeProto, held: Sequence[Array | None], first: Sequence[Array | None]) -> bool:
@@ -103,7 +101,7 @@ def _centre(editor: Editor, pair: Sequence[onnx.NodeProto], held: Sequence[Array
     ends = np.iinfo(zero.dtype)
     middle = zero.astype(np.float32)
     side = np.maximum(ends.max - middle, middle - ends.min)
-    maker = editor.maker(pair[0].input[0])
+    maker = editor.producer(pair[0].input[0])
     if np.all(zero == ends.min) and (maker is None or maker.op_type not in _POSITIVE):
         editor.read(pair[0], 0, editor.add("Relu", pair[0].input[:1], f"{pair[0].input[0]}/relu"))
     _put(editor, pair, (scale.astype(np.float32) * side / _MOST).astype(scale.dtype))
@@ -135,21 +133,20 @@ def _put(editor: Editor, nodes: Sequence[onnx.NodeProto], scale: Array) -> None:
         drop_attributes(node, "output_dtype")
 
 
-def float_scalars(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model whose constants of one element have no Q/DQ."""
-    editor = Editor(model)
+@edits
+def float_scalars(editor: Editor, _: Collection[str]) -> None:
+    """Take Q/DQ off constants of one element."""
     for node in list(editor.nodes):
-        if dequantises(node.op_type) and node.input[0] in editor.fixed:
+        if dequantises(node.op_type) and node.input[0] in editor.constants:
             quantiser = editor.quantiser(node)
             held = editor.value(quantiser.input[0] if quantiser is not None else node.input[0])
             if held is not None and held.ndim == 0:
                 bypass(editor, node)
-    return editor.done()
 
 
-def concat_after(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model with Q/DQ behind each Concat of unlike scales, by the largest of them, and none on its inputs."""
-    editor = Editor(model)
+@edits
+def concat_after(editor: Editor, _: Collection[str]) -> None:
+    """Move Q/DQ of unlike scales from the inputs of a Concat behind it, by the largest of them."""
     for concat, readers, scale in _unlike(editor):
         for reader in readers:
             source = in_float(editor, reader)
@@ -159,27 +156,25 @@ def concat_after(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto 
         if not behind or not all(quantises(each.op_type) for each in behind):
             pair = _pair(editor, concat.output[0], scale, _zero(editor, readers[0]))
             editor.instead(concat.output[0], pair, behind)
-    return editor.done()
 
 
-def concat_one_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model that quantises all inputs of each Concat of unlike scales by the largest of them."""
-    editor = Editor(model)
+@edits
+def concat_one_scale(editor: Editor, _: Collection[str]) -> None:
+    """Quantise all inputs of each Concat of unlike scales by the largest of them."""
     for concat, readers, scale in _unlike(editor):
         for reader in readers:
             source = in_float(editor, reader)
             if source is not None and editor.value(reader.input[1]) != scale:
                 pair = _pair(editor, source, scale, _zero(editor, reader))
                 editor.instead(reader.output[0], pair, [concat])
-    return editor.done()
 
 
-def behind_activation(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model whose Q/DQ between a node that multiplies and its activation stands behind the activation."""
-    editor = Editor(model)
+@edits
+def behind_activation(editor: Editor, _: Collection[str]) -> None:
+    """Move Q/DQ between a node that multiplies and its activation behind the activation."""
     for reader in list(editor.nodes):
         quantiser = editor.quantiser(reader) if editor.dequantiser(reader.output[0]) is reader else None
-        before = editor.maker(quantiser.input[0]) if quantiser is not None else None
+        before = editor.producer(quantiser.input[0]) if quantiser is not None else None
         end = _activated(editor, reader.output[0])
         if quantiser is None or before is None or before.op_type not in MULTIPLYING or end is None:
             continue
@@ -190,7 +185,6 @@ def behind_activation(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelP
         if behind and not all(quantises(each.op_type) for each in behind):
             pair = _pair(editor, end, scale.reshape(()), _zero(editor, reader))
             editor.instead(end, pair, behind)
-    return editor.done()
 
 
 def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
@@ -204,12 +198,11 @@ def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelPr
     return editor.done()
 
 
-def zeros_in_kernel(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model whose deconvolutions with stride and dilation have zeros in their kernels and no dilation."""
-    editor = Editor(model)
+@edits
+def zeros_in_kernel(editor: Editor, _: Collection[str]) -> None:
+    """Put zeros into the kernels of deconvolutions with stride, in place of their dilation."""
     for node in editor.of("ConvTranspose"):
-        held = {item.name: list(item.ints) for item in node.attribute if item.ints}
-        strides, dilations = held.get("strides", [1]), held.get("dilations", [1])
+        strides, dilations = attribute(node, "strides", [1]), attribute(node, "dilations", [1])
         weight = editor.value(node.input[1])
         if weight is None or max(strides) == 1 or max(dilations) == 1:
             continue
@@ -220,7 +213,6 @@ def zeros_in_kernel(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelPro
         editor.read(node, 1, editor.constant(f"{node.input[1]}/with_zeros", wide))
         drop_attributes(node, "dilations", "kernel_shape")
         node.attribute.append(helper.make_attribute("kernel_shape", extents))
-    return editor.done()
 
 
 def _unlike(editor: Editor) -> Iterator[tuple[onnx.NodeProto, list[onnx.NodeProto], Array]]:
@@ -245,7 +237,7 @@ def _symmetric(editor: Editor, reader: onnx.NodeProto) -> bool:
 
 def _zero(editor: Editor, reader: onnx.NodeProto) -> Array | None:
     """Return the zero point of a DequantizeLinear as a scalar; None where it has none that is constant."""
-    held = editor.value(reader.input[2]) if len(reader.input) > 2 else None  # noqa: PLR2004
+    held = editor.value(name_at(reader.input, 2))
     return held.reshape(()) if held is not None and held.size == 1 else None
 
 

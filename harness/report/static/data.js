@@ -9,6 +9,8 @@ const targetOf = new Map(targets.map((target) => [target.id, target]));
 const placeOf = new Map(rows.flatMap((row) => row.cells.map((cell, column) => /** @type {const} */ ([cell.id, { row, column }]))));
 /** @type {(target: Target) => boolean} */
 const ran = (target) => Boolean(target.stamps);
+// Targets with a measurement, in this run or before it.
+const seen = new Set(data.cells.filter(({ basis }) => basis === "measured").map(({ target }) => target));
 
 // The seven words for what is known of a cell, the same wherever one is shown, and those that say nothing of an engine.
 /** @type {{ [state: string]: string }} */

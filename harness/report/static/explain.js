@@ -10,10 +10,6 @@ const compiled = (found) => {
 };
 const ERRORS = new Set(["ERROR", "INTERNAL_ERROR"]);
 const QUIET = new Set(["VERBOSE", "INFO"]);
-const BEGIN = "Begin node ---";
-const [NETWORK_INPUT, WHOLE_MODEL] = ["network input", "model"];
-const [MOST_REFUSED, MOST_SAME, MOST_OTHERS, LAST_WORD] = [50, 12, 1000, 300];
-const [MOST_PARTS, LONGEST_NAME, DEEPEST] = [40, 3000, 20];
 /** @type {(text: string) => string[]} */
 const textLines = (text) => text.split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/);
 /** @type {(text: string) => string} */
@@ -25,9 +21,9 @@ const clipped = (text, most) => ([...text].length > most ? [...text].slice(0, mo
 
 // ---- who said what ----------------------------------------------------------------------------------------------------
 /** @type {(known: any, line: string) => [severity: string, text: string, bare: boolean]} */
-const prefixed = ({ prefixes, severities, finders }, line) => {
+const prefixed = ({ prefixes, severities, finders, limits }, line) => {
   let severity = "", bare = true, text = finders.quoted.test(line) ? line.trim().replace(/,+$/, "").slice(1, -1) : line;
-  for (let round = 0; round < 10; round += 1) {
+  for (let round = 0; round < limits.prefixes; round += 1) {
     let found = null, word = "";
     for (const prefix of prefixes) {
       const match = prefix.exec(text);
@@ -76,7 +72,7 @@ const ofRecord = (text) => {
 };
 /** @type {(known: any, text: string) => any} */
 const readLog = (known, log) => {
-  const { finders, limits, codes } = known;
+  const { finders, limits, codes, begin } = known;
   /** @type {any} */
   const said = { messages: [], order: [], parserErrors: [], native: [], errors: [], missing: [], at: new Map(), phase: "" };
   const forms = new Map(), quiet = new Set();
@@ -87,7 +83,7 @@ const readLog = (known, log) => {
   const refusal = (/** @type {string} */ text) => {
     const parsing = finders.parsing.exec(text)?.groups;
     if (parsing) [operator, node] = [parsing.operator, ""];
-    const named = operator && text.includes(BEGIN) ? finders.node_name.exec(text)?.groups : null;
+    const named = operator && text.includes(begin) ? finders.node_name.exec(text)?.groups : null;
     if (named) node = named.plain || named.quoted || "";
     const [refused, listed, plain] = [finders.refused.exec(text)?.groups, finders.listed.exec(text.trim())?.groups, finders.refusal.exec(text.trim())?.groups];
     if (refused) said.parserErrors.push({ text: refused.text, code: codes[Number(refused.code)] || "", operator, node });
@@ -131,7 +127,7 @@ const readLog = (known, log) => {
   };
   const goesOn = (/** @type {string} */ text, /** @type {string} */ line, /** @type {boolean} */ loose) => (loose
     ? finders.asks.test(text.slice(-300)) || line.startsWith("Error is:")
-    : finders.follows.test(line) || finders.announces.test(text.slice(-300)) || text.slice(0, 80).includes(BEGIN) || text.length < 4000 && countOf(text, "(") > countOf(text, ")"));
+    : finders.follows.test(line) || finders.announces.test(text.slice(-300)) || text.slice(0, 80).includes(begin) || text.length < limits.joined && countOf(text, "(") > countOf(text, ")"));
   let number = 0;
   for (const raw of log.split(/\r\n|\n|\r/)) {
     number += 1;
@@ -189,7 +185,7 @@ const searched = (known, said) => {
     if (finders.reason.test(text)) waiting.push([at, text]);
     else if (failed && waiting.length) {
       for (const [then, reason] of waiting.reverse()) {
-        if (at - then <= known.near) reasons.push({ text: reason, groups: { node: endedName(failed.node), reason }, said: text });
+        if (at - then <= known.limits.near) reasons.push({ text: reason, groups: { node: endedName(failed.node), reason }, said: text });
       }
       waiting = [];
     }
@@ -203,7 +199,7 @@ const searched = (known, said) => {
       .filter((/** @type {string[]} */ [text]) => text)).entries()].map(([text, own]) => ({ text, groups: {}, said: own })).concat(unread),
     warnings: told(messages.filter((/** @type {string[]} */ [severity]) => !ERRORS.has(severity)).map((/** @type {string[]} */ [, text]) => text)),
     missing_api: missing.map((/** @type {string[]} */ [name, text]) => ({ text: name, groups: {}, said: text })),
-    around: (/** @type {string} */ text) => (positions.get(text) || []).slice(0, 20).flatMap((/** @type {number} */ at) => order.slice(Math.max(0, at - known.close), at + known.close + 1)),
+    around: (/** @type {string} */ text) => (positions.get(text) || []).slice(0, known.limits.places).flatMap((/** @type {number} */ at) => order.slice(Math.max(0, at - known.limits.close), at + known.limits.close + 1)),
   };
 };
 /** @type {(match: any) => { [name: string]: string }} */
@@ -237,14 +233,14 @@ const hitsOf = function* (known, signature, texts) {
 // ---- where it belongs -------------------------------------------------------------------------------------------------
 // The place that the logger told just before it repeated a complaint of the parser.
 /** @type {(known: any, said: any, line: string) => any} */
-const loggedPlace = ({ finders }, said, line) => {
+const loggedPlace = ({ finders, whole }, said, line) => {
   let current = { operator: "", node: "" };
   for (const [, text] of said.messages) {
     const parsing = finders.parsing.exec(text)?.groups;
     const importing = parsing ? null : finders.importing.exec(text)?.groups;
     const importer = finders.importer.exec(text)?.groups;
     if (parsing) current = { operator: parsing.operator, node: parsing.output ? `node_of_${parsing.output}` : "" };
-    else if (importing) current = { operator: NETWORK_INPUT, node: importing.tensor };
+    else if (importing) current = { operator: whole[0], node: importing.tensor };
     else if (importer && !current.operator) current = { operator: importer.operator, node: "" };
     if (line && text.includes(line) && current.operator) return current;
   }
@@ -253,10 +249,10 @@ const loggedPlace = ({ finders }, said, line) => {
 /** @type {(known: any, said: any, text: string, operator: string, node: string, atError: boolean) => any} */
 const findPlace = (known, said, text, operator, node, atError) => {
   if (known.finders.recipe.test(text)) return { operator: "", node: "" };
-  if (known.finders.stamp.test(text)) return { operator: WHOLE_MODEL, node: "" };
+  if (known.finders.stamp.test(text)) return { operator: known.whole[1], node: "" };
   if (node) return { operator, node };
   const line = firstLine(text);
-  const refused = said.parserErrors.filter((/** @type {any} */ error) => error.text.includes(line)).slice(0, MOST_REFUSED);
+  const refused = said.parserErrors.filter((/** @type {any} */ error) => error.text.includes(line)).slice(0, known.limits.refused);
   const others = said.parserErrors.filter((/** @type {any} */ error) => atError && (!operator || error.operator === operator)).slice(0, 1);
   const numbered = known.finders.numbered.exec(text)?.groups;
   for (const error of [...(refused.length ? refused : others), ...(numbered ? [{ numbered }] : [])]) {
@@ -284,22 +280,22 @@ const splitOutside = (text, signs) => {
 /** @type {(known: any, name: string, how?: string, depth?: number) => { name: string; how: string }[]} */
 const nameParts = (known, name, how = "", depth = 0) => {
   const text = name.trim().replace(known.finders.copy, "").replace(known.finders.label, "");
-  const region = depth < DEEPEST ? known.finders.region.exec(text)?.groups : null;
+  const region = depth < known.limits.deepest ? known.finders.region.exec(text)?.groups : null;
   if (region) {
     const [first, ...last] = splitOutside(region.ends.replace("...", () => " ... "), [" ... "]);
-    if (last.length) return [...nameParts(known, first, "the region begins here", depth + 1), ...nameParts(known, last.join(""), "and ends here; all between is in it", depth + 1)].slice(0, MOST_PARTS);
+    if (last.length) return [...nameParts(known, first, "the region begins here", depth + 1), ...nameParts(known, last.join(""), "and ends here; all between is in it", depth + 1)].slice(0, known.limits.parts);
     if (first) return nameParts(known, first, "the region", depth + 1);
   }
   const merged = splitOutside(text, [" + ", " || ", " -> "]);
-  if (merged.length > 1 && depth < DEEPEST) return merged.flatMap((part) => nameParts(known, part, how, depth + 1)).slice(0, MOST_PARTS);
-  const pointwise = depth < DEEPEST ? known.finders.pointwise.exec(text)?.groups : null;
-  if (pointwise) return splitOutside(pointwise.inside, [", "]).flatMap((part) => nameParts(known, part, "pointwise, merged", depth + 1)).slice(0, MOST_PARTS);
+  if (merged.length > 1 && depth < known.limits.deepest) return merged.flatMap((part) => nameParts(known, part, how, depth + 1)).slice(0, known.limits.parts);
+  const pointwise = depth < known.limits.deepest ? known.finders.pointwise.exec(text)?.groups : null;
+  if (pointwise) return splitOutside(pointwise.inside, [", "]).flatMap((part) => nameParts(known, part, "pointwise, merged", depth + 1)).slice(0, known.limits.parts);
   const form = known.forms.find((/** @type {any} */ [pattern]) => pattern.test(text))?.[1] || "";
   return [{ name: text, how: [how, form].filter(Boolean).join("; ") }];
 };
 /** @type {(known: any, name: string) => { name: string; how: string }[]} */
 const takenApart = (known, name) => {
-  const parts = name ? nameParts(known, name.slice(0, LONGEST_NAME)) : [];
+  const parts = name ? nameParts(known, name.slice(0, known.limits.name)) : [];
   return parts.length > 1 || parts.some(({ how }) => how) ? parts : [];
 };
 
@@ -353,13 +349,13 @@ const findingOf = (known, said, signature, every, version, caused) => {
     signature.kind === "failure" && (where === "native" || Boolean(groups.op ?? signature.operator)));
   const values = { ...(operator ? { op: operator } : {}), ...(node ? { node } : {}), ...groups };
   const filled = (/** @type {string} */ words) => words.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "?");
-  const last = groups.reason && !signature.cause.includes("{reason}") ? ` The engine's last word: ${clipped(groups.reason.trim().split(/\s+/).join(" "), LAST_WORD)}` : "";
-  const versions = where === "names" ? (signature.id === "name-not-yet" ? "<" : ">=") + groups.since : signature.versions || reportedOf(signature, version);
+  const last = groups.reason && !signature.cause.includes("{reason}") ? ` The engine's last word: ${clipped(groups.reason.trim().split(/\s+/).join(" "), known.limits.last_word)}` : "";
+  const versions = where === "names" ? (signature.not_yet ? "<" : ">=") + groups.since : signature.versions || reportedOf(signature, version);
   const lines = new Set(every.map((one) => lineOf(said, one.message)).filter(Boolean));
   const advice = signature.kind === "harmless" && !signature.harmless && caused ? known.see_above : advised(known, filled(signature.advice), version);
   return { id: signature.id, title: filled(signature.title), cause: filled(signature.cause) + last, advice, where: lineOf(said, message), node, operator, versions, kind: signature.kind,
     message: message.trim(), harmless_where: filled(signature.harmless), links: signature.links, others: Math.max(lines.size - 1, 0),
-    parts: operator === NETWORK_INPUT || operator === WHOLE_MODEL ? [] : takenApart(known, node) };
+    parts: known.whole.includes(operator) ? [] : takenApart(known, node) };
 };
 /** @type {(said: any, told: Set<string>, findings: any[], known: any) => string[]} */
 const unknownIn = (said, told, findings, { finders, limits }) => {
@@ -387,13 +383,13 @@ const explaining = function* (known, log, version = "") {
     for (const hit of hitsOf(known, signature, texts)) {
       if (!hit) { yield null; continue; }
       told.add(hit.text).add(hit.message);
-      if (explained.has(hit.text) || explained.has(hit.message) || own.has(hit.message) || own.size >= MOST_OTHERS) continue;
+      if (explained.has(hit.text) || explained.has(hit.message) || own.has(hit.message) || own.size >= known.limits.others) continue;
       own.add(hit.text).add(hit.message);
       const name = hit.where === "names" ? hit.groups.name || "" : "";
       first.set(name, [...(first.get(name) || []), hit]);
     }
     const caused = findings.some(({ kind }) => kind === "failure");
-    for (const every of [...first.values()].slice(0, MOST_SAME)) findings.push(findingOf(known, said, signature, every, version, caused));
+    for (const every of [...first.values()].slice(0, known.limits.same)) findings.push(findingOf(known, said, signature, every, version, caused));
     for (const { text, message } of [...first.values()].flat()) for (const one of [text, message, ...text.split("\n"), ...message.split("\n")]) {
       explained.add(one);
       // The parser's list has the same line without its code.

@@ -1,14 +1,15 @@
 // ---- the first screen, and what follows the address -------------------------------------------------------------------------
-const product = (/** @type {Target[]} */ found) => [...new Set(found.map((target) => target.product))].map((name) => { const its = found.filter((target) => target.product === name).sort(byVersion); const [first, last] = [its[0].short, its[its.length - 1].short]; return `${name} ${first === last ? first : `${first}–${last}`}`; }).join(", ");
+const product = (/** @type {Target[]} */ found) => [...new Set(found.map((target) => target.product))].map((name) => { const its = [...new Set(found.filter((target) => target.product === name).sort(byVersion).map(({ short }) => short))]; return `${name} ${its.length > 2 ? `${its[0]}–${its[its.length - 1]}` : its.join(" and ")}`; }).join(", ");
 const fillBoxes = () => {
-  const measured = targets.filter(ran);
+  const measured = targets.filter(({ id }) => seen.has(id));
+  const before = data.cells.filter((cell) => cell.basis === "measured" && cell.evidence === false).length;
   const cells = data.cells.filter((cell) => cell.basis === "measured" && cell.evidence !== false);
   const reported = data.cells.filter((cell) => cell.basis === "reported");
-  const whens = measured.map((target) => target.stamps?.when.slice(0, 10) || "").sort();
+  const whens = measured.filter(ran).map((target) => target.stamps?.when.slice(0, 10) || "").sort();
   const gpus = [...new Set(cells.flatMap((cell) => (cell.gpu ? [cell.gpu[1]] : [])))];
-  byId("measured").replaceChildren(...(measured.length ? [product(measured), make("small", {}, `${whens.at(-1)}; ${cells.length} cells; ${gpus.length ? gpus.join(", ") : "engines built, no GPU"}`)] : ["Nothing has been measured yet."]));
+  byId("measured").replaceChildren(...(measured.length ? [product(measured), make("small", {}, [whens.at(-1), counted(cells.length, "cell"), gpus.length ? gpus.join(", ") : "engines built, no GPU", before ? `${before} measured before` : ""].filter(Boolean).join("; "))] : ["Nothing has been measured yet."]));
   const unrun = targets.filter((target) => reported.some((cell) => cell.target === target.id));
-  byId("reported").replaceChildren(...(reported.length ? [product(unrun.filter((target) => !ran(target))) || product(unrun), make("small", {}, `${counted(reported.length, "cell")} by threads, NVIDIA and source code; nobody has run them here`)] : ["Nothing."]));
+  byId("reported").replaceChildren(...(reported.length ? [product(unrun.filter(({ id }) => !seen.has(id))) || product(unrun), make("small", {}, `${counted(reported.length, "cell")} by threads, NVIDIA and source code; nobody has run them here`)] : ["Nothing."]));
   const bad = ["regressed", "new"].map((verdict) => data.cells.filter((cell) => cell.verdict === verdict && known(cell) && (verdict === "regressed" || failing(cell))));
   const news = bad.flat();
   byId("news").hidden = !news.length;

@@ -34,7 +34,7 @@ const partsOfName = (text) => {
 /** @type {(found: any) => Content[]} */
 const whereElement = ({ operator, node, parts }) => {
   const whole = parts.length === 1 && parts[0].name === node;
-  const where = operator === NETWORK_INPUT ? `The network input ${node}` : operator === WHOLE_MODEL ? "The whole model" : [operator && `operator ${operator}`, node && (whole ? `${node} (${parts[0].how})` : !parts.length && `node ${node}`)].filter(Boolean).join(", ");
+  const where = operator === knownErrors.whole[0] ? `The network input ${node}` : operator === knownErrors.whole[1] ? "The whole model" : [operator && `operator ${operator}`, node && (whole ? `${node} (${parts[0].how})` : !parts.length && `node ${node}`)].filter(Boolean).join(", ");
   return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null, partsElement(whole ? [] : parts)];
 };
 const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "Not a failure" };

@@ -7,11 +7,13 @@ const byVersion = (one, other) => {
   const at = left.findIndex((part, index) => part !== right[index]);
   return at < 0 ? 0 : left[at] - (right[at] ?? 0);
 };
-// A step that people take: TensorRT 8.6 to the newest 10, else the two newest measured versions of a series, else the ends.
+// A step that people take: TensorRT 8 to the newest 10, both measured if any are, else the two newest measured versions of a series, else the ends.
 /** @type {() => [string, string]} */
 const usualStep = () => {
   for (const series of new Set(targets.filter(({ engine }) => engine === "tensorrt").map((target) => target.series))) {
-    const versions = targets.filter((target) => target.series === series).sort(byVersion);
+    const every = targets.filter((target) => target.series === series).sort(byVersion);
+    const measured = every.filter(({ id }) => seen.has(id));
+    const versions = measured.length > 1 ? measured : every;
     const [from, to] = [versions.find((target) => versionOf(target)[0] === 8), versions.filter((target) => versionOf(target)[0] === 10).at(-1)];
     if (from && to) return [from.id, to.id];
   }

@@ -75,15 +75,14 @@ const troubleElement = ({ signature, seen }) => make("li", { class: "line u-brok
   make("div", { class: "what" }, make("b", {}, "Reported of the version"), " ", errorLink(signature, blanks(data.signatures[signature].title)), make("p", {}, cut(seen, 300))),
   make("div", { class: "meanwhile" }, make("b", {}, "Instead "), blanks(data.signatures[signature].advice)), make("div", { class: "sure" }, "reported"));
 // Whether what a topic rests on may still be used on a version, by the calls that results and reports say it lacks.
-const ALLOWED = [["calibrated INT8", "Calibrators and implicit INT8", "implicit-int8-removed"], ["FP16", "FP16 by a builder flag (weak typing)", "weak-typing-removed"]];
 /** @type {(to: Target) => Element | null} */
 const allowedElement = (to) => {
-  const lines = ALLOWED.filter(([topic]) => !state.topic || topic === state.topic).flatMap(([topic, name, signature]) => {
+  const lines = words.ends.filter(({ topic }) => !state.topic || topic === state.topic).flatMap(({ topic, name, partly, signature }) => {
     const cells = rows.filter((row) => row.topics.includes(topic)).map((row) => row.cells[to.index]);
     const gone = cells.filter((cell) => cell.class === "api_removed" && cell.signature === signature);
     const there = cells.filter((cell) => known(cell) && cell.class !== "api_removed" && cell.class !== "not_applicable");
     if (gone.length) return [[name, ": gone on ", to.short, ` (${basisOf(gone[0])}), `, errorLink(signature, "what replaces them"), ". "]];
-    return there.length && topic !== "FP16" ? [[name, ": still allowed on ", to.short, ` (${basisOf(there[0])}). `]] : [];
+    return there.length && !partly ? [[name, ": still allowed on ", to.short, ` (${basisOf(there[0])}). `]] : [];
   });
   return lines.length ? make("p", { class: "allowed" }, make("b", {}, "Still allowed? "), lines) : null;
 };
@@ -118,6 +117,6 @@ const drawStep = () => {
 /** @type {(pick: HTMLSelectElement, chosen: string) => void} */
 const fillPicker = (pick, chosen) => {
   const families = [...new Set(targets.map(({ family }) => family))];
-  pick.replaceChildren(...families.map((family) => make("optgroup", { label: family }, targets.filter((target) => target.family === family).map((target) => make("option", { value: target.id }, `${target.name}${ran(target) ? "" : " – not run"}`)))));
+  pick.replaceChildren(...families.map((family) => make("optgroup", { label: family }, targets.filter((target) => target.family === family).map((target) => make("option", { value: target.id }, `${target.name}${ran(target) ? "" : seen.has(target.id) ? " – measured before" : " – not run"}`)))));
   pick.value = chosen;
 };

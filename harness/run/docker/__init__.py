@@ -4,7 +4,7 @@ It is a room of its own, and no part of `harness.run.transport`, because `harnes
 daemon to pull and build.
 """
 
-from harness.run.docker.client import Daemon, Refused, address, daemon, met, program, wait_for
+from harness.run.docker.client import Daemon, DaemonRefused, address, daemon, met, program
 from harness.run.docker.container import ALL_GPUS, UNFILTERED, DockerTransport, Options, command_line, limits
 from harness.run.docker.images import Image, ImageRefused, build_image, find_image, pull_image, run_once
 from harness.run.docker.reaper import PROJECT_LABEL, reap
@@ -14,11 +14,11 @@ __all__ = [
     "PROJECT_LABEL",
     "UNFILTERED",
     "Daemon",
+    "DaemonRefused",
     "DockerTransport",
     "Image",
     "ImageRefused",
     "Options",
-    "Refused",
     "address",
     "build_image",
     "command_line",
@@ -30,5 +30,4 @@ __all__ = [
     "pull_image",
     "reap",
     "run_once",
-    "wait_for",
 ]

@@ -14,7 +14,6 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +24,10 @@ from harness.text import clip
 
 #: Seconds a question may take; a pull, a build and a copy have their own.
 CALL_TIMEOUT = 60.0
-#: Seconds that an absent daemon is waited for, by all threads together: a later one does not wait again.
-PATIENCE = 60.0
-#: Seconds between two questions to an absent daemon, and between looks at a program that runs.
-_PAUSE, _TICK = 1.0, 0.2
-#: The daemons that have answered to `daemon`, by address: None, or the time since which one is absent.
-MET: dict[str, float | None] = {}
-_LOCK = threading.Lock()
+#: Seconds between looks at a program that runs.
+_TICK = 0.2
+#: The addresses of the daemons that have answered to `daemon`.
+MET: set[str] = set()
 #: How the program reports that no daemon answered; other failures are the daemon's own answer.
 _ABSENT = re.compile(
     r"Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API"
@@ -50,7 +46,7 @@ _SSH_REMEDIES = {
 ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 
 
-class Refused(InfraError):
+class DaemonRefused(InfraError):
     """The daemon answered with an error; the text is its own, on one line. `out` is the program's output before."""
 
     def __init__(self, text: str, out: str = "") -> None:
@@ -110,7 +106,7 @@ def ask(
     needed: Callable[[], bool] = lambda: True,
     hear: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Run `docker` and return its output; raises Refused where the daemon says no, InfraError where it is silent.
+    """Run `docker` and return its output; raises DaemonRefused where the daemon says no, InfraError where it is silent.
 
     `hear` is called with the output so far, as it grows. Raises InfraError as well when `needed` returns False.
     """
@@ -118,7 +114,7 @@ def ask(
     if done.returncode and _ABSENT.search(done.stderr):
         raise _silent(host, done.stderr)
     if done.returncode:
-        raise Refused(reason(done.stderr), done.stdout)
+        raise DaemonRefused(reason(done.stderr), done.stdout)
     return done.stdout
 
 
@@ -202,14 +198,14 @@ def daemon(host: str = "") -> Daemon:
     try:
         text = ask("info", "--format", "{{json .}}", host=host, seconds=20.0)
         info: Mapping[str, Any] = json.loads(text)
-    except Refused as error:
+    except DaemonRefused as error:
         raise InfraError(f"Docker does not answer at {address(host)}: {error}") from error
     except ValueError as error:
         raise InfraError(f"Docker's answer at {address(host)} cannot be read: {error}") from error
     # The program of 20.10 exits with 0 where no daemon answers.
     if errors := info.get("ServerErrors"):
         raise _silent(host, str(errors[0]))
-    MET[address(host)] = None
+    MET.add(address(host))
     machine = str(info.get("Architecture", ""))
     return Daemon(
         version=str(info.get("ServerVersion", "")),
@@ -239,21 +235,3 @@ def _root(info: Mapping[str, Any]) -> str:
 def met(host: str = "") -> bool:
     """Tell whether the daemon has answered this process before."""
     return address(host) in MET
-
-
-def wait_for(host: str = "", needed: Callable[[], bool] = lambda: True) -> str:
-    """Wait until the daemon answers, or `needed` returns False; return the reason of its silence, "" for none."""
-    while True:
-        try:
-            daemon(host)
-        except InfraError as error:
-            silence = str(error)
-        else:
-            return ""
-        with _LOCK:
-            since = MET[address(host)] = MET.get(address(host)) or time.monotonic()
-        if time.monotonic() - since > PATIENCE:
-            return f"{silence}; it was waited for {PATIENCE:g} s"
-        if not needed():
-            return silence
-        time.sleep(_PAUSE)

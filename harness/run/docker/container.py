@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InfraError
-from harness.run.docker.client import Refused, ask, environment, program, reason
+from harness.run.docker.client import DaemonRefused, ask, environment, program, reason
 from harness.run.docker.reaper import PROJECT_LABEL, gone, labels, leave, remove
 from harness.run.transport import ExitStatus, ProcessTransport, signal_name
 
@@ -167,7 +167,7 @@ class DockerTransport(ProcessTransport):
         try:
             words = ("inspect", "--type", "container", "--format", "{{json .State}}", self.name)
             state = json.loads(ask(*words, host=self._host))
-        except Refused as error:
+        except DaemonRefused as error:
             if not gone(error):
                 raise
         code = self._status.code if self._status else None
@@ -191,7 +191,7 @@ class DockerTransport(ProcessTransport):
         ended = self._ended_within(_ENDS)
         try:
             if not ended:
-                with contextlib.suppress(Refused):
+                with contextlib.suppress(DaemonRefused):
                     ask("kill", self.name, host=self._host)
                 ended = self._ended_within(_DIES)
             with contextlib.suppress(InfraError):

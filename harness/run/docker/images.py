@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import InfraError
-from harness.run.docker.client import Refused, ask
+from harness.run.docker.client import DaemonRefused, ask
 from harness.run.docker.container import USER
 
 #: Seconds for a build, and for a pull: some 10 GB over a slow line.
@@ -54,7 +54,7 @@ def find_image(reference: str, platform: str, host: str = "") -> Image | None:
     """Return the image under this reference if the daemon holds it for `platform`, else None."""
     try:
         text = ask("image", "inspect", "--format", "{{json .}}", canonical(reference), host=host)
-    except Refused as error:
+    except DaemonRefused as error:
         if "no such image" in str(error).lower():
             return None
         raise
@@ -103,7 +103,7 @@ def pull_image(
     words = ("pull", "--platform", platform, canonical(reference))
     try:
         ask(*words, host=host, seconds=_PULLING, needed=needed, hear=hear)
-    except Refused as error:
+    except DaemonRefused as error:
         raise _refusal(str(error), begun=bool(layers)) from error
     image = find_image(reference, platform, host)
     if image is None:
@@ -131,7 +131,7 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
         _write_context(archive, dockerfile, context)
         try:
             ask(*words, "-", host=host, seconds=_BUILDING, stdin=archive)
-        except Refused as error:
+        except DaemonRefused as error:
             raise _refusal(" ".join(f"{error.out} {error}".split())[-800:]) from error
     image = find_image(tag, platform, host)
     if image is None:
@@ -140,7 +140,7 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
 
 
 def run_once(image: str, platform: str, argv: list[str], host: str = "") -> str:
-    """Run one command in a throw-away container with no network and return its output; raises Refused if it fails."""
+    """Run one command in a throw-away container with no network and return its output; raises if it fails."""
     words = ["run", "--rm", "--pull", "never", "--platform", platform, "--network", "none", "--user", USER]
     return ask(*words, "--entrypoint", argv[0], image, *argv[1:], host=host)
 

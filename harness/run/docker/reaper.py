@@ -16,7 +16,7 @@ import socket
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.run.docker.client import Refused, ask
+from harness.run.docker.client import DaemonRefused, ask
 
 PROJECT_LABEL = "trt-compat"
 OWNER_LABEL = "trt-compat.owner"
@@ -76,14 +76,14 @@ def remove(name: str, host: str = "") -> bool:
     """Remove a container, with its volumes; False where it is gone already, or another reaper is at it."""
     try:
         ask("rm", "-f", "-v", name, host=host)
-    except Refused as error:
+    except DaemonRefused as error:
         if gone(error) or "already in progress" in str(error):
             return False
         raise
     return True
 
 
-def gone(error: Refused) -> bool:
+def gone(error: DaemonRefused) -> bool:
     """Tell whether the daemon answered that there is no such container."""
     return "no such container" in str(error).lower()
 
@@ -94,7 +94,7 @@ def _containers(host: str) -> list[dict[str, Any]]:
     for name in ask("ps", "-aq", "--filter", f"label={OWNER_LABEL}", host=host).split():
         try:
             found += json.loads(ask("inspect", "--type", "container", name, host=host))
-        except Refused as error:
+        except DaemonRefused as error:
             if not gone(error):
                 raise
     return found

@@ -11,7 +11,8 @@ import onnx
 from onnx import TensorProto, helper
 
 from harness.agent.tensors import ELEMENTS, size
-from harness.case.model import input_seed
+from harness.case.graph_reader import subgraphs
+from harness.case.model import fed_inputs, input_seed
 from harness.run.numbers.wire import WORDS, Array, dtype_of
 
 if TYPE_CHECKING:
@@ -64,10 +65,9 @@ def check_sizes(
         if not (beside and tensor.data_location == TensorProto.EXTERNAL):
             _check_data(label, tensor)
     optimum = {profile.input: profile.optimum for profile in profiles}
-    constants = {initializer.name for initializer in model.graph.initializer}
-    constants |= {initializer.values.name for initializer in model.graph.sparse_initializer}
-    fed = [value for value in model.graph.input if value.name not in constants]
-    found = {value.name: (_word(value), _shape(value, optimum.get(value.name))) for value in fed}
+    found = {
+        value.name: (_word(value), _shape(value, optimum.get(value.name))) for value in fed_inputs(model)
+    }
     for name, (word, shape) in found.items():
         _check_room(f"input {name!r} has {math.prod(shape)} elements, ", size(word, shape))
     _check_room("the inputs have together ", sum(size(*each) for each in found.values()))
@@ -131,8 +131,8 @@ def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]
         for attribute in node.attribute:
             for tensor in (attribute.t, *attribute.tensors):
                 yield f"attribute {attribute.name!r} of node {node.name!r}", tensor
-            for inner in (attribute.g, *attribute.graphs):
-                yield from _constants(inner)
+        for inner in subgraphs(node):
+            yield from _constants(inner)
 
 
 def _check_data(label: str, tensor: onnx.TensorProto) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import graphlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +9,7 @@ import numpy as np
 import onnx
 from onnx.inliner import inline_local_functions
 
+from harness.case.graph_reader import opsets, sorted_nodes
 from harness.record.outcome import Accuracy
 from harness.run.numbers.wire import Array, is_carried
 
@@ -55,7 +54,7 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     names += [name for name in also if name not in names]
     try:
         with np.errstate(all="ignore"):
-            opset = _opset(model)
+            opset = opsets(model).get("", 0)
             operators = [operator for operator, right in REPLACED.items() if opset < right]
             values = ReferenceEvaluator(model, new_ops=operators).run(names, dict(inputs))
     except Doubtful as doubt:
@@ -69,10 +68,6 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     return Reference(outputs) if outputs else Reference(None, "no output of the graph is a tensor of numbers")
 
 
-def _opset(model: onnx.ModelProto) -> int:
-    return next((int(entry.version) for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
-
-
 def _plain(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model without functions of its own, its nodes in order, ONNX's domain by its short name."""
     made = onnx.ModelProto()
@@ -83,26 +78,10 @@ def _plain(model: onnx.ModelProto) -> onnx.ModelProto:
         opset.domain = "" if opset.domain == "ai.onnx" else opset.domain
     for node in made.graph.node:
         node.domain = "" if node.domain == "ai.onnx" else node.domain
-    makers = {name: at for at, node in enumerate(made.graph.node) for name in node.output if name}
-    needs = [{makers[name] for name in _reads(node) if name in makers} for node in made.graph.node]
-    if any(max(before, default=-1) >= at for at, before in enumerate(needs)):
-        try:
-            order = tuple(graphlib.TopologicalSorter(dict(enumerate(needs))).static_order())
-        except graphlib.CycleError:
-            return made
-        nodes = [made.graph.node[at] for at in order]
-        del made.graph.node[:]
-        made.graph.node.extend(nodes)
+    nodes = sorted_nodes(made.graph.node)
+    del made.graph.node[:]
+    made.graph.node.extend(nodes)
     return made
-
-
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield the names that a node reads, in graphs inside it too."""
-    yield from node.input
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for inner in graph.node:
-                yield from _reads(inner)
 
 
 _LARGEST = float(np.finfo(np.float64).max)

@@ -1,4 +1,4 @@
-"""A target's image: pulled where it is published, built where it is not; and the plan of a run's pulls."""
+"""A target's image: pulled where it is published, built where it is not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import json
 import math
 import os
 import shlex
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,10 @@ from pathlib import Path
 from harness.errors import HandledError, InfraError
 from harness.matrix import Build, Target
 from harness.run import docker
-from harness.run.docker import PROJECT_LABEL, Image, ImageRefused, Refused
+from harness.run.docker import PROJECT_LABEL, DaemonRefused, Image, ImageRefused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
-from harness.run.provision.host import Host, host_of, look_at_host
+from harness.run.provision.host import Host, host_of
 from harness.run.provision.model import (
     BrokenOff,
     Environment,
@@ -43,8 +42,6 @@ _THRESHOLD_GB = 2.0
 GB = 10**9
 #: Seconds to wait while others pull: a dozen images of several GB over a slow line. A lock ends with its holder.
 PATIENCE = 24 * 3600.0
-#: Targets of an image that are named in the table.
-_NAMED = 4
 _DOCKERFILES = shipped("docker")
 #: The plugin's sources: every image but those of packages compiles them.
 _PLUGIN = _DOCKERFILES / "plugin"
@@ -109,27 +106,6 @@ def threshold() -> float:
 def amount(size: float) -> str:
     """Return a number of bytes as people say it."""
     return f"{size / GB:.1f} GB" if size >= GB / 10 else f"{size / 10**6:.0f} MB"
-
-
-def free_bytes(host: Host) -> int | None:
-    """Return the bytes that are free where the daemon keeps images, None where unknown."""
-    if host.docker is None or host.docker_elsewhere or host.machine or not host.docker.root:
-        return None
-    try:
-        return shutil.disk_usage(host.docker.root).free
-    except OSError:
-        return None
-
-
-def too_little(purpose: str, size: int | None, host: Host) -> str | None:
-    """Return the sentence on the lack of space for `size` bytes, None where there is enough or nobody knows."""
-    free = free_bytes(host)
-    if host.docker is None or size is None or free is None or size <= free:
-        return None
-    return (
-        f"{purpose}: {amount(size)} to pull, unpacked more, and {amount(free)} free in {host.docker.root}; "
-        "make room there, or select fewer targets"
-    )
 
 
 def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: bool) -> Environment:
@@ -284,7 +260,7 @@ def _try_python(target: Target, tag: str, base: str) -> None:
         found = docker.run_once(
             tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION], target.host
         ).strip()
-    except Refused as error:
+    except DaemonRefused as error:
         raise Unavailable(
             f"needs a base image that runs here; {base} on {target.docker_platform}: {error}"
         ) from error
@@ -304,8 +280,8 @@ def _dockerfile(build: Build) -> Path:
 def obtain(wanted: Pull, pulling: Pulling, host: Host, *, allow_pull: bool = True) -> Image:
     """Return an image that is here, or pull it, one at a time on a machine.
 
-    Raises NotMade where that is not allowed, NeedsPull where it is large and nobody asked for large ones, Unavailable
-    where it is not to be had, and InfraError where there is no room for it.
+    Raises NotMade if that is not allowed, NeedsPull if it is large and large ones were not asked for, and Unavailable
+    if it is not to be had.
     """
     found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
     if found is not None:
@@ -317,13 +293,10 @@ def obtain(wanted: Pull, pulling: Pulling, host: Host, *, allow_pull: bool = Tru
     with locked(f"pull-{host.machine}".rstrip("-"), timeout=PATIENCE, needed=pulling.needed):
         # Whoever had the lock before may have pulled this very image.
         found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
-        return found or _pulled(wanted, pulling, host)
+        return found or _pulled(wanted, pulling)
 
 
-def _pulled(wanted: Pull, pulling: Pulling, host: Host) -> Image:
-    lacking = too_little(f"no room for {wanted.reference}", wanted.size, host)
-    if lacking:
-        raise InfraError(lacking)
+def _pulled(wanted: Pull, pulling: Pulling) -> Image:
     try:
         return docker.pull_image(
             wanted.reference, wanted.platform, tell=pulling.tell, needed=pulling.needed, host=wanted.host
@@ -336,83 +309,25 @@ def _pulled(wanted: Pull, pulling: Pulling, host: Host) -> Image:
         raise kind(f"{needs}, which cannot be pulled: {error}") from error
 
 
-@dataclass(frozen=True)
-class PullPlan:
-    """The images that are not here, each with the targets that start from it, and whether large ones are pulled."""
-
-    pulls: tuple[tuple[Pull, tuple[str, ...]], ...]
-    large: bool
-    host: Host
-
-    def too_little(self) -> str | None:
-        """Return the sentence on too little space for all that is to be pulled here, None where there is enough."""
-        pulls = tuple(pull for pull in self._now if not pull.host)
-        return too_little(f"no room for {_images(len(pulls))}", _size(pulls), self.host)
-
-    def lines(self) -> Iterator[str]:
-        """Yield the table; nothing where nothing is to be pulled."""
-        if not self.pulls:
-            return
-        root = (self.host.docker and self.host.docker.root) or "a folder that the daemon does not name"
-        free = free_bytes(self.host)
-        room = "unknown" if free is None else amount(free)
-        yield f"images not here yet; Docker keeps them in {root} (free: {room}):"
-        width = max(len(pull.reference) for pull, _ in self.pulls)
-        for pull, targets in self.pulls:
-            size = f"{pull.in_words}{'' if pull in self._now else ', needs --pull'}"
-            on = f" on {pull.host}" if pull.host else ""
-            yield f"  {pull.reference:<{width}}  {pull.platform}  {size:<26}  {_names(targets)}{on}"
-        if self._now:
-            known = amount(_size(self._now))
-            unknown = sum(pull.size is None for pull in self._now)
-            sizes = ", ".join(
-                [known] * (unknown < len(self._now)) + [f"{unknown} of unknown size"] * bool(unknown)
-            )
-            yield f"to be pulled, one after the other: {_images(len(self._now))} ({sizes}; unpacked they take more)"
-
-    @property
-    def _now(self) -> tuple[Pull, ...]:
-        return tuple(pull for pull, _ in self.pulls if self.large or not pull.large)
-
-
-def plan_pulls(
-    targets: Iterable[Target],
-    via: Via,
-    *,
-    large: bool,
-    host: Host | None = None,
-) -> PullPlan:
-    """Return the images that the targets of a run would have to pull here."""
+def to_pull(targets: Iterable[Target], via: Via, host: Host) -> Iterator[str]:
+    """Yield a line that names the images that targets would have to pull, with their sizes; none if all are here."""
     threshold()  # a variable that cannot be read is an error before anything is looked for
-    host = host or look_at_host()
-    wanted: dict[Pull, list[str]] = {}
-    for target in targets:
-        if via != "venv" and (host.docker is not None or target.host):
-            able = can_run(target, host_of(target, host), via) is None
-            if able and (pull := _missing(target)) is not None:
-                wanted.setdefault(pull, []).append(target.name)
-    return PullPlan(tuple((pull, tuple(names)) for pull, names in wanted.items()), large, host)
+    able = [
+        target
+        for target in targets
+        if via != "venv"
+        and (host.docker or target.host)
+        and can_run(target, host_of(target, host), via) is None
+    ]
+    missing = dict.fromkeys(wanted_pull(target) for target in able if _missing(target))
+    if missing:
+        each = (f"{pull.reference} ({pull.in_words}{', --pull' * pull.large})" for pull in missing)
+        yield f"images not here yet: {', '.join(each)}"
 
 
-def _missing(target: Target) -> Pull | None:
-    wanted = wanted_pull(target)
+def _missing(target: Target) -> bool:
+    wanted, platform = (base_image(target), planned_image(target)), target.docker_platform
     try:
-        here = docker.find_image(wanted.reference, wanted.platform, target.host) or docker.find_image(
-            planned_image(target), target.docker_platform, target.host
-        )
+        return not any(docker.find_image(one, platform, target.host) for one in wanted)
     except InfraError:
-        return None  # the daemon has gone: the cells will say so
-    return None if here else wanted
-
-
-def _size(pulls: Iterable[Pull]) -> int:
-    return sum(pull.size or 0 for pull in pulls)
-
-
-def _images(count: int) -> str:
-    return "1 image" if count == 1 else f"{count} images"
-
-
-def _names(targets: tuple[str, ...]) -> str:
-    more = len(targets) - _NAMED
-    return ", ".join(targets) if more <= 0 else f"{', '.join(targets[:_NAMED])} and {more} more"
+        return False  # the daemon has gone: the cells will say so

@@ -46,7 +46,7 @@ def prepare(
     """
     if target.untrusted and via == "auto":
         via = "docker"
-    host = host or _looked_at(target, via, pulling)
+    host = host or _looked_at(target, via)
     lacking = can_run(target, host, via)
     if lacking is not None:
         away = target.host and via != "venv" and host.docker is None
@@ -78,11 +78,12 @@ def _device(target: Target, host: Host, dealt: tuple[Gpu, ...], made: Environmen
     return "; ".join(sorted(words))
 
 
-def _looked_at(target: Target, via: Via, pulling: Pulling) -> Host:
-    """Return the machine that the target runs on; a daemon that has answered before is no machine without Docker."""
-    if via != "venv" and docker.met(target.host) and (gone := docker.wait_for(target.host, pulling.needed)):
-        raise Unreachable(f"needs Docker; {gone}")
-    return look_there(target.host) if target.host else look_at_host()
+def _looked_at(target: Target, via: Via) -> Host:
+    """Return the machine that the target runs on; raises Unreachable if its daemon has gone since it answered."""
+    host = look_there(target.host) if target.host else look_at_host()
+    if via != "venv" and host.docker is None and docker.met(target.host):
+        raise Unreachable(f"needs Docker; {host.docker_reason}")
+    return host
 
 
 def _prepare(

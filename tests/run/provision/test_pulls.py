@@ -11,21 +11,19 @@ from typing import Any
 
 import pytest
 
-from harness.errors import HandledError, InfraError
+from harness.errors import HandledError
 from harness.matrix import Build
 from harness.run import docker
 from harness.run.docker import Daemon, Image
-from harness.run.provision import images
-from harness.run.provision.host import Host
+from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import (
-    GB,
     THRESHOLD_VARIABLE,
     Pull,
     Pulling,
     amount,
     obtain,
-    plan_pulls,
     threshold,
+    to_pull,
 )
 from harness.run.provision.model import NeedsPull, Unreachable
 from harness.run.provision.prepare import prepare
@@ -111,10 +109,9 @@ def test_a_target_whose_image_needs_pull_takes_no_other_way(monkeypatch: pytest.
 
 
 @pytest.mark.unit
-def test_the_table_says_what_is_pulled_before_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_images_that_are_not_here_are_named_with_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(monkeypatch, "a/here:1")
     monkeypatch.delenv("TRT_COMPAT_BASE_IMAGE", raising=False)
-    monkeypatch.setattr(images, "free_bytes", lambda _: 9 * GB)
     targets = [
         gpu_less("a/large:1", "big", size_gb=6.0),
         gpu_less("a/large:1", "bigger", size_gb=6.0),
@@ -122,43 +119,10 @@ def test_the_table_says_what_is_pulled_before_it_is(monkeypatch: pytest.MonkeyPa
         gpu_target(name="elsewhere"),
         *(target(name=f"small{number}") for number in range(6)),
     ]
-    plan = plan_pulls(targets, "auto", large=False, host=HOST)
-    assert list(plan.lines()) == [
-        "images not here yet; Docker keeps them in / (free: 9.0 GB):",
-        "  a/large:1         linux/amd64  6.0 GB, needs --pull        big, bigger",
-        "  python:3.11-slim  linux/amd64  size unknown                small0, small1, small2, small3 and 2 more",
-        "to be pulled, one after the other: 1 image (1 of unknown size; unpacked they take more)",
-    ]
-    assert (world.pulled, plan.too_little()) == ([], None)
-    assert list(plan_pulls(targets, "venv", large=False, host=HOST).lines()) == []
-    asked = plan_pulls(targets, "auto", large=True, host=HOST)
-    assert (
-        list(asked.lines())[1] == "  a/large:1         linux/amd64  6.0 GB                      big, bigger"
-    )
-    assert list(asked.lines())[-1].endswith("2 images (6.0 GB, 1 of unknown size; unpacked they take more)")
-    monkeypatch.setattr(images, "free_bytes", lambda _: 5 * GB)
-    assert asked.too_little() == (
-        "no room for 2 images: 6.0 GB to pull, unpacked more, and 5.0 GB free in /; "
-        "make room there, or select fewer targets"
-    )
-
-
-@pytest.mark.unit
-def test_too_little_room_is_the_machinerys_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
-    monkeypatch.setattr(images, "free_bytes", lambda _: 5 * GB)
-    with pytest.raises(
-        InfraError, match=r"^no room for a/large:1: 6\.0 GB to pull, unpacked more, and 5\.0 GB free in /;"
-    ):
-        obtain(Pull("a/large:1", AMD64, 6 * GB), Pulling(large=True), HOST)
+    told = "images not here yet: a/large:1 (6.0 GB, --pull), python:3.11-slim (size unknown)"
+    assert list(to_pull(targets, "auto", HOST)) == [told]
+    assert list(to_pull(targets, "venv", HOST)) == []
     assert not world.pulled
-
-
-@pytest.mark.unit
-def test_of_a_daemon_elsewhere_nothing_is_known_of_its_room() -> None:
-    elsewhere = Host("amd64", docker=DAEMON, docker_elsewhere=True)
-    assert images.free_bytes(elsewhere) is None
-    assert (images.free_bytes(HOST) or 0) > 0
 
 
 @pytest.mark.unit
@@ -243,6 +207,6 @@ def test_what_an_image_is_built_on_is_pulled_as_well(shop: Registry) -> None:
     reference = shop.put("base", os.urandom(1000))
     forget(reference)
     chosen = target(build=Build("ngc", reference), packages=())
-    assert [pull.reference for pull, _ in plan_pulls([chosen], "docker", large=False).pulls] == [reference]
+    assert [reference in line for line in to_pull([chosen], "docker", look_at_host())] == [True]
     with pytest.raises(NeedsPull, match=r"^needs --pull \(size unknown\)$"):
         prepare(chosen, "docker")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InfraError
-from harness.run.docker import Refused, client, daemon, find_image, met, pull_image
+from harness.run.docker import DaemonRefused, client, daemon, find_image, met, pull_image
 from harness.run.docker.client import ask, run_to_end
 from tests.processes import alive, put_program
 from tests.waiting import wait_for
@@ -36,7 +36,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     """Return what puts a shell script in the place of `docker`."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("DOCKER_HOST", SOCKET)
-    monkeypatch.setattr(client, "MET", {})
+    monkeypatch.setattr(client, "MET", set())
     return functools.partial(put_program, tmp_path, "docker")
 
 
@@ -57,7 +57,7 @@ def test_a_daemon_that_does_not_answer_is_one_sentence(
     with pytest.raises(InfraError) as caught:
         daemon()
     assert str(caught.value) == f"Docker does not answer at {SOCKET}: {sentence}"
-    assert not met(), "nobody waits for a daemon that never answered"
+    assert not met()
 
 
 def test_a_daemon_is_what_it_says_of_itself(docker: Callable[[str], None]) -> None:
@@ -77,7 +77,7 @@ def test_only_a_missing_image_is_none(docker: Callable[[str], None]) -> None:
     docker("echo 'Error response from daemon: No such image: a:1' >&2; exit 1")
     assert find_image("a:1", "linux/amd64") is None
     docker("echo 'Error response from daemon: layer does not exist' >&2; exit 1")
-    with pytest.raises(Refused, match=r"^layer does not exist$"):
+    with pytest.raises(DaemonRefused, match=r"^layer does not exist$"):
         find_image("a:1", "linux/amd64")
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import InfraError
 from harness.run.docker import reaper
-from harness.run.docker.client import Refused
+from harness.run.docker.client import DaemonRefused
 from harness.run.docker.reaper import OWNER_LABEL, labels, reap, this_process
 
 pytestmark = pytest.mark.unit
@@ -52,13 +52,13 @@ def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str
             assert words == ("-aq", "--filter", "label=trt-compat.owner")
             return "\n".join([*known, "vanished"])
         if words[-1] == "vanished":
-            raise Refused("No such container: vanished")
+            raise DaemonRefused("No such container: vanished")
         found = known[words[-1]]
         if verb == "inspect":
             return found.inspected()
         assert (verb, *words[:-1]) == ("rm", "-f", "-v"), "its anonymous volumes would be left"
         if found.refusal:
-            raise Refused(found.refusal)
+            raise DaemonRefused(found.refusal)
         found.removed = True
         return ""
 

@@ -1,0 +1,127 @@
+"""A verbose build log, and two of them: what each layer runs in, why not in less, and what an upgrade changed; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.judge.reasons import RANK, Asked, Reason, Why, chosen_of, computes_in, judged, without
+from harness.layers.compute import is_compute
+from harness.layers.tactics import BuildLog
+from harness.record.outcome import Combination, Tactics
+from harness.words import Precision, said
+
+_POINTWISE = re.compile(r"PWN\(|\)+(?=,|\Z)")
+_REFORMAT = "Reformatting CopyNode for "
+
+
+@dataclass(frozen=True)
+class BuiltLayer:
+    """A layer of a build: the precision that it runs in ("" if not told), its kernel's time in us, and the kernel.
+
+    `reason` tells why it runs in no finer precision that was offered, or has no kernel; None if it does.
+    """
+
+    name: str
+    precision: str
+    time_us: float | None
+    tactic: str
+    reason: Reason | None = None
+    multiplies: bool = True
+
+    def __str__(self) -> str:
+        """Return precision, time and kernel in one line."""
+        time = "" if self.time_us is None else f"{self.time_us:.2f} us"
+        return " ".join(filter(None, (said(self.precision).upper(), time, self.tactic)))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A layer of two builds that runs otherwise in the new one; None on the side that has no such layer."""
+
+    name: str
+    old: BuiltLayer | None
+    new: BuiltLayer | None
+
+    @property
+    def coarser(self) -> bool:
+        """Tell whether it lost precision."""
+        return bool(self.old and self.new) and _rank(self.new) < _rank(self.old)
+
+    @property
+    def slower_us(self) -> float:
+        """Return by how many us the new kernel is slower; 0 if a time is missing."""
+        old, new = (each.time_us if each else None for each in (self.old, self.new))
+        return new - old if old is not None and new is not None else 0.0
+
+
+def built_layers(build: BuildLog) -> tuple[BuiltLayer, ...]:
+    """Return the layers of a build that was priced, in the log's order."""
+    names = dict.fromkeys([*build.layers, *build.engine])
+    return tuple(_built(name, build) for name in names)
+
+
+def _built(name: str, build: BuildLog) -> BuiltLayer:
+    about, layer = build.of(name), build.engine.get(name)
+    if layer is None:
+        return BuiltLayer(name, "", None, "", None if build.engine else _lacking(name, about))
+    got = Precision(layer.precision)
+    precision = "" if got is Precision.UNKNOWN else str(got)
+    multiplies = is_compute(layer)
+    if about is None:
+        return BuiltLayer(name, precision, None, layer.tactic, None, multiplies)
+    chosen = chosen_of(about, got, layer.tactic)
+    asked = Asked(name, Precision.INT8 if name in build.unquantised else got, got)
+    reason = _reason(about, asked, chosen) if multiplies else None
+    return BuiltLayer(name, precision, chosen.time_us if chosen else None, layer.tactic, reason, multiplies)
+
+
+def _lacking(name: str, about: Tactics | None) -> Reason | None:
+    """Return why a layer of a build that did not finish has no kernel; None if one was timed or it is not told."""
+    if about is None or any(each.time_us is not None for each in about.combinations):
+        return None
+    reason = without(name, about)
+    return reason if reason.why in (Why.NO_KERNEL, Why.OUT_OF_MEMORY) else None
+
+
+def _reason(about: Tactics, asked: Asked, chosen: Combination | None) -> Reason | None:
+    """Return why the finest precision that was asked or offered was not taken; None if it was."""
+    offered = {asked.wanted, *map(computes_in, about.combinations)} & set(RANK)
+    finest = max(offered, key=lambda each: RANK[each], default=None)
+    if finest is None or RANK.get(asked.ran, 0) >= RANK[finest]:
+        return None
+    return judged(about, asked._replace(wanted=finest), chosen)
+
+
+def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[Change, ...]:
+    """Return the layers that changed precision or kernel or are of one side, lost precision first, then time."""
+    olds, news = (
+        {_key(each.name): each for each in side if not each.name.startswith(_REFORMAT)} for side in (old, new)
+    )
+    both = dict.fromkeys([*news, *olds])
+    found = [Change(name, olds.get(name), news.get(name)) for name in both]
+    return tuple(
+        sorted(
+            (each for each in found if _differs(each)),
+            key=lambda each: (not each.coarser, each.old is None or each.new is None, -each.slower_us),
+        )
+    )
+
+
+def _differs(change: Change) -> bool:
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return True
+    kernels = {each.tactic for each in (old, new) if each.multiplies and each.tactic}
+    return old.precision != new.precision or len(kernels) > 1
+
+
+def _key(name: str) -> str:
+    """Return the part of a layer's name that versions share: the last node of a chain; without PWN(...)."""
+    last = name.rpartition(" + ")[2]
+    return _POINTWISE.sub("", last) if "PWN(" in last else last
+
+
+def _rank(layer: BuiltLayer | None) -> float:
+    return RANK.get(Precision(layer.precision), 0) if layer and layer.precision else 0

@@ -1,0 +1,275 @@
+"""Why a node did not run in the precision that it was to run in, from the tactics that the builder tried; pure.
+
+The builder minimises the time of the whole path, kernels and conversions between formats together. So the fastest
+kernel of a precision alone is no reason. Two ways of a layer are compared by their sums: the kernel's time, then the
+conversions from the formats that its inputs come in and to those that its outputs are read in, with the neighbours left
+as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from harness.case import Recipe
+from harness.judge.complaints import NO_IMPLEMENTATION, ended
+from harness.layers.datatype import precision_of, same_precision
+from harness.layers.operators import MULTIPLYING
+from harness.record.outcome import Combination, Layer, Outcome, Tactics
+from harness.words import Precision, Typing, Word, said
+
+#: Between two builds 95 of 100 times of one tactic differed by less (8.6.1 and 10.6.0 on an H200).
+TOSS_UP = 0.1
+RANK = {
+    Precision.FP32: 0,
+    Precision.TF32: 0,
+    Precision.FP16: 1,
+    Precision.BF16: 1,
+    Precision.FP8: 2,
+    Precision.INT8: 2,
+    Precision.UINT8: 2,
+    Precision.FP4: 3,
+    Precision.INT4: 3,
+}
+_REGION = re.compile(r"\{ForeignNode\[|_myl\d*_|^__myl")
+_SHOWN = 4
+
+
+class Why(Word):
+    """Why a node did not run in the precision that it was to run in."""
+
+    NO_KERNEL = "no kernel"
+    SLOWER = "slower"
+    CONVERSION = "conversion"
+    LAYOUT_OR_CONVERSION = "layout or conversion"
+    NOT_OFFERED = "not offered"
+    TYPED = "typed"
+    INSIDE_A_REGION = "inside a region"
+    OUT_OF_MEMORY = "out of memory"
+    NOT_SAID = "the log does not say"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why one node ran in `ran` and not in `wanted`; `ran` is "" if it has no implementation.
+
+    `numbers` is the comparison in words, in microseconds on the GPU that built it. `toss_up` tells that another build
+    may choose otherwise. `formats` are the wanted combinations that were tried.
+    """
+
+    node: str
+    why: Why
+    wanted: str = ""
+    ran: str = ""
+    layer: str = ""
+    numbers: str = ""
+    toss_up: bool = False
+    formats: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return node, precision and reason in one line."""
+        if not self.ran:
+            return f"{self.node} has no implementation: {self.sentence}"
+        return (
+            f"{self.node} ran in {said(self.ran).upper()}, not {said(self.wanted).upper()}: {self.sentence}"
+        )
+
+    @property
+    def sentence(self) -> str:
+        """Return it as a sentence without the node's name."""
+        wanted = said(self.wanted).upper()
+        text = {
+            Why.NO_KERNEL: f"no {wanted} kernel: none of the {len(self.formats)} combinations tried has one"
+            if self.ran
+            else f"no kernel at all: none of the {len(self.formats)} combinations tried has one",
+            Why.SLOWER: f"{wanted} is slower",
+            Why.CONVERSION: f"{wanted} costs more with its conversions, though its kernel is no slower",
+            Why.LAYOUT_OR_CONVERSION: f"{wanted} lost by layout or conversion; the log does not let both be summed",
+            Why.NOT_OFFERED: f"{wanted} was not offered for this layer",
+            Why.TYPED: "the network is strongly typed, and its own type decides",
+            Why.INSIDE_A_REGION: "it is inside a region of the graph compiler, whose tactics are not printed",
+            Why.OUT_OF_MEMORY: f"tactics of {wanted} were skipped for lack of memory",
+            Why.NOT_SAID: "the log does not say",
+        }[self.why]
+        tried = f" ({'; '.join(self.formats[:_SHOWN])})" if self.why is Why.NO_KERNEL and self.formats else ""
+        numbers = f": {self.numbers}" if self.numbers else ""
+        return (
+            text
+            + tried
+            + numbers
+            + (". A toss-up: another build may choose otherwise" if self.toss_up else "")
+        )
+
+
+class Asked(NamedTuple):
+    """A node, the precision that it was to run in, and the one that it ran in."""
+
+    node: str
+    wanted: Precision
+    ran: Precision
+
+    def reason(self, why: Why, layer: str = "") -> Reason:
+        """Return a reason without numbers."""
+        return Reason(self.node, why, str(self.wanted), str(self.ran), layer)
+
+
+def reasons(
+    outcome: Outcome, recipe: Recipe, ran: Mapping[str, Precision], wished: Mapping[str, Precision]
+) -> tuple[Reason, ...]:
+    """Return a reason for each node that multiplies and ran coarser than asked or allowed, or has no implementation."""
+    tactics = {each.layer: each for each in outcome.tactics}
+    layers = {node: layer for layer in outcome.layers for node in layer.onnx_nodes}
+    found = []
+    for node in outcome.nodes:
+        wanted = _wanted(node.op, wished.get(node.name), recipe)
+        got = ran.get(node.name)
+        if wanted and got and _coarser(got, wanted):
+            asked = Asked(node.name, wanted, got)
+            found.append(_of_node(asked, layers.get(node.name), tactics, recipe))
+    missing = {ended(each["node"]) for text in _said(outcome) if (each := NO_IMPLEMENTATION.search(text))}
+    found += [without(layer, tactics.get(layer)) for layer in sorted(missing)]
+    # A log without tactics says nothing of any: TensorRT for RTX prints none.
+    return tuple(each for each in found if outcome.tactics or each.why is not Why.NOT_SAID)
+
+
+def _said(outcome: Outcome) -> Iterable[str]:
+    return (message.text for message in outcome.messages)
+
+
+def _wanted(op: str, wished: Precision | None, recipe: Recipe) -> Precision | None:
+    """Return the finest precision that is asked of a node, or that flags and calibrator let the builder choose."""
+    if op not in MULTIPLYING:
+        return None
+    allowed = [wished] if wished in RANK else []
+    if recipe.calibrator:
+        allowed.append(Precision.INT8)
+    allowed += [Precision(flag.lower()) for flag in recipe.flags if flag in ("FP16", "BF16")]
+    return max(allowed, key=lambda each: RANK[each], default=None)
+
+
+def _coarser(got: Precision, wanted: Precision) -> bool:
+    return got in RANK and RANK[got] < RANK[wanted]
+
+
+def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], recipe: Recipe) -> Reason:
+    if layer is None:
+        return asked.reason(Why.NOT_SAID)
+    if _REGION.search(layer.name) or layer.type == "Myelin":
+        return asked.reason(Why.INSIDE_A_REGION, layer.name)
+    about = tactics.get(layer.name)
+    if about is None:
+        return asked.reason(Why.NOT_SAID, layer.name)
+    return judged(
+        about, asked, chosen_of(about, asked.ran, layer.tactic), typed=recipe.typing is Typing.STRONG
+    )
+
+
+def without(layer: str, about: Tactics | None) -> Reason:
+    """Return why a layer has no implementation."""
+    if about is None:
+        why = Why.INSIDE_A_REGION if _REGION.search(layer) else Why.NOT_SAID
+        return Reason(layer, why, layer=layer)
+    if _REGION.search(layer):
+        return Reason(layer, Why.INSIDE_A_REGION, layer=layer)
+    formats = tuple(each.formats for each in about.combinations)
+    if any(each.short_of_memory for each in about.combinations):
+        return Reason(layer, Why.OUT_OF_MEMORY, layer=layer, formats=formats)
+    refused = formats and all(each.refused for each in about.combinations)
+    return Reason(layer, Why.NO_KERNEL if refused else Why.NOT_SAID, layer=layer, formats=formats)
+
+
+def judged(about: Tactics, asked: Asked, chosen: Combination | None, *, typed: bool = False) -> Reason:
+    """Return why a layer ran in one precision and not in a finer one."""
+    of_wanted = [each for each in about.combinations if same_precision(asked.wanted, computes_in(each))]
+    timed = [each for each in of_wanted if each.time_us is not None]
+    formats = tuple(each.formats for each in of_wanted)
+    reason = replace(asked.reason(Why.NOT_SAID, about.layer), formats=formats)
+    if not of_wanted:
+        return replace(reason, why=Why.TYPED if typed else Why.NOT_OFFERED)
+    if timed:
+        return _compared(about, chosen, timed, reason) if chosen and chosen.time_us is not None else reason
+    if any(each.short_of_memory for each in of_wanted):
+        return replace(reason, why=Why.OUT_OF_MEMORY)
+    return replace(reason, why=Why.NO_KERNEL) if all(each.refused for each in of_wanted) else reason
+
+
+def _compared(about: Tactics, chosen: Combination, timed: Sequence[Combination], reason: Reason) -> Reason:
+    fastest = min(timed, key=_us)
+    slower = _us(fastest) > _us(chosen)
+    numbers = f"its kernel takes {_us(fastest):.2f} us, the chosen one {_us(chosen):.2f} us"
+    ways = [way_us(about, each, chosen) for each in timed]
+    taken = way_us(about, chosen, chosen)
+    known = [way for way in ways if way is not None]
+    if taken is not None and len(known) == len(ways):
+        return replace(
+            reason,
+            why=Why.SLOWER if slower else Why.CONVERSION,
+            numbers=f"{numbers}; with conversions {min(known):.2f} us against {taken:.2f} us",
+            toss_up=min(known) <= taken * (1 + TOSS_UP),
+        )
+    if slower and _layouts(fastest) == _layouts(chosen):
+        close = _us(fastest) <= _us(chosen) * (1 + TOSS_UP)
+        return replace(reason, why=Why.SLOWER, numbers=numbers, toss_up=close)
+    return replace(reason, why=Why.LAYOUT_OR_CONVERSION, numbers=numbers)
+
+
+def way_us(about: Tactics, way: Combination, chosen: Combination) -> float | None:
+    """Return a combination's kernel and conversions in us, its neighbours as chosen; None if a price is not printed."""
+    prices = {(each.source, each.target): each.time_us for each in about.prices}
+    total = _us(way)
+    for source, target in _conversions(about, way, chosen):
+        price = 0.0 if _same_memory(source, target) else prices.get((source, target))
+        if price is None:
+            return None
+        total += price
+    return total
+
+
+def _conversions(about: Tactics, way: Combination, chosen: Combination) -> Iterator[tuple[str, str]]:
+    """Yield the conversions that a way needs between what comes in and what is read behind it."""
+    comes = {each.at: each.source for each in about.added if each.side == "in"}
+    read = {each.at: each.target for each in about.added if each.side == "out"}
+    for at, (mine, theirs) in enumerate(zip(way.inputs, chosen.inputs, strict=False)):
+        yield comes.get(at, theirs), mine
+    for at, (mine, theirs) in enumerate(zip(way.outputs, chosen.outputs, strict=False)):
+        yield mine, read.get(at, theirs)
+
+
+def _same_memory(source: str, target: str) -> bool:
+    """Tell whether two formats are one in memory: equal, or the first stride is of a dimension of one."""
+    if source == target:
+        return True
+    a, b = (re.split(r"[(,)]", each) for each in (source, target))
+    return a[0] == b[0] and a[2:] == b[2:] and "1" in (a[1], b[1]) and ":" not in source + target
+
+
+def chosen_of(about: Tactics, got: Precision, tactic: str) -> Combination | None:
+    """Return the combination that the engine holds, by its tactic, its precision and the conversions made."""
+    fits = [
+        each
+        for each in about.combinations
+        if each.time_us is not None and each.tactic == tactic and same_precision(got, computes_in(each))
+    ]
+    for made in about.added:
+        sides = [each.inputs if made.side == "in" else each.outputs for each in fits]
+        own = made.target if made.side == "in" else made.source
+        agreeing = [
+            each for each, side in zip(fits, sides, strict=True) if side[made.at : made.at + 1] == (own,)
+        ]
+        fits = agreeing or fits
+    return min(fits, key=_us, default=None)
+
+
+def computes_in(combination: Combination) -> Precision:
+    """Return the type of a combination's data: that of its first input."""
+    return precision_of(combination.inputs[0]) if combination.inputs else Precision.UNKNOWN
+
+
+def _us(combination: Combination) -> float:
+    return combination.time_us or 0.0
+
+
+def _layouts(combination: Combination) -> tuple[str, ...]:
+    return tuple(each.partition("(")[2] for each in combination.sides)

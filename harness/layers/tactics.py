@@ -1,0 +1,278 @@
+"""An engine's verbose build log -> the tactics that the builder tried for each layer, with their times.
+
+TensorRT 8.5 to 10.x print, for a layer and each combination of formats that it offers:
+
+    =============== Computing costs for /conv/Conv
+    *************** Autotuning format combination: Int8(4096,4096:32,64,1) -> Float(49152,1024,32,1) ***************
+    --------------- Timing Runner: /conv/Conv (CaskConvolution[0x80000009])
+    Tactic Name: sm80_xmma_... Tactic: 0x3e52 Time: 0.0063
+    /conv/Conv (CaskConvolution[0x80000009]) profiling completed in 2.1 seconds. Fastest Tactic: 0x3e52 Time: 0.0063
+    CaskFlattenConvolution has no valid tactics for this config, skipping          (8.x)
+    Skipping CaskFlattenConvolution: No valid tactics for /conv/Conv               (10.x)
+    >>>>>>>>>>>>>>> Chose Runner Type: CaskConvolution Tactic: 0x3e52
+
+A name may be missing from the first line (8.0 to 8.4); the runner's line then has it. Blocks of reformatting costs
+price a conversion between two formats. `Adding reformat layer` lines are the conversions of the engine. The engine's
+layers stand at the end: `Layer(CaskConvolution): NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (8.x), or
+`Name: NAME, LayerType: ...` (10.x). A build that calibrates prints a first round in floating point. A layer into whose
+weights both Q and DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print none of this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from harness.layers.datatype import precision_of
+from harness.layers.operators import MULTIPLYING
+from harness.record.outcome import Combination, Conversion, Layer, Node, Tactics
+
+#: Names and formats longer than this are cut.
+_NAME = 2000
+#: Layers, combinations of one and prices that are kept of a log; layers that a record holds.
+_LAYERS, _COMBINATIONS, _PRICES, _RECORDED = 20000, 200, 20000, 256
+
+# No part is of unbounded length: a line that is nearly right all along takes time in proportion.
+_COSTS = re.compile(
+    r"= Computing (?P<reformat>reformatting )?costs(?: for(?! available format set) ?(?P<layer>.*))?"
+)
+_FORMATS = re.compile(r"\* Autotuning (?P<what>format combination|Reformat): ?(?P<formats>[^*]*) \*")
+_RUNNER = re.compile(r"- Timing Runner: (?P<layer>.{1,2000}) \((?P<runner>\w{1,80})(?:\[0x\w{1,20}\])?\)")
+_REFUSED = re.compile(r" has no valid tactics for this config|Skipping \w{1,80}: No valid tactics for ")
+_MEMORY = re.compile(r"Tactic Device request: |Skipping tactic .{1,80} due to insuff?icient memory")
+_ADDED = re.compile(
+    r"Adding reformat layer: Reformatted (?P<side>Input|Output) Tensor (?P<at>\d{1,4}) to (?P<layer>.{1,2000}) "
+    r"\((?P<tensor>.{1,2000})\) from (?P<source>\w{1,20}\([^)]{1,200}\)) to (?P<target>\w{1,20}\([^)]{1,200}\))"
+)
+_LISTED = re.compile(
+    r"\bLayer\((?P<type>\w{1,80})\): (?P<layer>.{1,2000}), Tactic: (?P<id>-?\w{1,20}), (?P<edges>.* -> .*)"
+)
+_NAMED = re.compile(r"Name: (?P<layer>.{1,2000}?), LayerType: (?P<type>\w{1,80}), (?P<edges>Inputs: .*)")
+_TACTIC_NAME = re.compile(r"TacticName: (?P<name>[^,]+)")
+_EDGE = re.compile(r"\((?P<listed>\w{1,20})\[|Format/Datatype: (?P<named>\w+)")
+_FUSED = re.compile(
+    r"ConstWeights(?P<quantize>Quantize)?Fusion: Fusing (?P<weights>.{1,2000}) with (?P<node>.{1,2000})"
+)
+_AGAIN = re.compile(r"Starting Calibration")
+#: A line without any of these words tells of no tactic.
+_SPOKEN = re.compile(
+    "Autotuning|Timing Runner|Tactic|tactics|Computing |Adding ref|Starting C|Name: |Fusing "
+)
+
+
+@dataclass
+class _Open:
+    """The combination that is being read."""
+
+    formats: str
+    timed: dict[str, tuple[float, str]] = field(default_factory=dict)
+    fastest: tuple[float, str] | None = None
+    refused: int = 0
+    memory: bool = False
+
+    def closed(self) -> Combination:
+        """Return it as it is recorded; `Time: 0` is of a tactic that was not timed."""
+        best = min(filter(lambda each: each[0] > 0, self._times()), default=None)
+        name = self.timed.get(best[1], (0.0, ""))[1] if best else ""
+        return Combination(
+            formats=self.formats,
+            time_us=round(best[0] * 1000, 4) if best else None,
+            tactic=name or (best[1] if best else ""),
+            timed=len(self.timed),
+            refused=self.refused,
+            short_of_memory=self.memory,
+        )
+
+    def _times(self) -> Iterator[tuple[float, str]]:
+        yield from ((ms, tactic) for tactic, (ms, _) in self.timed.items())
+        if self.fastest:
+            yield self.fastest
+
+
+@dataclass
+class BuildLog:
+    """The tactics of a build: combinations by layer, prices in us by (source, target) format, conversions made.
+
+    `engine` has the layers of the engine, with type, tactic and the type of the first input, as far as the log lists
+    them; `unquantised` names the layers into whose weights Q and DQ were folded.
+    """
+
+    layers: dict[str, list[Combination]] = field(default_factory=dict)
+    prices: dict[tuple[str, str], float] = field(default_factory=dict)
+    added: dict[str, list[Conversion]] = field(default_factory=dict)
+    engine: dict[str, Layer] = field(default_factory=dict)
+    unquantised: set[str] = field(default_factory=set)
+
+    def of(self, layer: str) -> Tactics | None:
+        """Return the tactics of a layer with the prices that its formats need; None for a layer without a block."""
+        combinations = self.layers.get(layer)
+        if combinations is None:
+            return None
+        added = tuple(self.added.get(layer, ()))
+        mine = {each for combination in combinations for each in combination.sides}
+        mine |= {each for conversion in added for each in (conversion.source, conversion.target)}
+        prices = tuple(
+            Conversion(source=source, target=target, time_us=us)
+            for (source, target), us in self.prices.items()
+            if source in mine and target in mine
+        )
+        return Tactics(layer, tuple(combinations), prices, added)
+
+
+class Reader:
+    """Reads a log line by line; what is kept is bounded, whatever the length of the log."""
+
+    def __init__(self) -> None:
+        self._build = BuildLog()
+        self._layer = ""
+        # Whether a block of conversions began, and whether the combination at hand is one; whether blocks name layers.
+        self._conversions = False
+        self._pricing = False
+        self._named = False
+        self._open: _Open | None = None
+        self._names: dict[str, str] = {}
+        self._quantised: set[str] = set()
+        self._folded: set[str] = set()
+
+    def take(self, line: str) -> None:
+        """Take the next line."""
+        if "Time: " in line:
+            if self._open is not None:
+                self._time(line, self._open)
+        elif _SPOKEN.search(line):
+            self._line(line)
+
+    def _line(self, line: str) -> None:
+        if found := _FORMATS.search(line):
+            self._close()
+            self._pricing = self._conversions or found["what"] == "Reformat"
+            self._open = _Open(found["formats"].strip()[:_NAME])
+        elif found := _COSTS.search(line):
+            self._close()
+            self._conversions = bool(found["reformat"])
+            layer = "" if self._conversions else (found["layer"] or "").strip()[:_NAME]
+            self._named = bool(layer)
+            self._begin(layer)
+        elif found := _ADDED.search(line):
+            self._add(found)
+        elif found := _LISTED.search(line) or _NAMED.search(line):
+            self._list(found)
+        elif found := _FUSED.search(line):
+            self._fuse(found)
+        elif _AGAIN.search(line):
+            self._open, self._build = None, BuildLog()
+        elif self._open is not None:
+            self._runner(line, self._open)
+
+    def build(self) -> BuildLog:
+        """Return the tactics of the last build of the lines taken."""
+        self._close()
+        return self._build
+
+    def _begin(self, layer: str) -> None:
+        self._layer = layer
+        if layer:
+            # The layer is priced once more: for another profile, or by another build in the same log.
+            self._build.layers.pop(layer, None)
+            if len(self._build.layers) < _LAYERS:
+                self._build.layers[layer] = []
+
+    def _time(self, line: str, now: _Open) -> None:
+        """Take the time of a tactic; nine of ten lines are of these, so no pattern is used."""
+        head, _, ms = line.rpartition(" Time: ")
+        head, _, tactic = head.rpartition("Tactic: ")
+        try:
+            time = float(ms)
+        except ValueError:
+            return
+        if head.endswith("Fastest "):
+            if now.fastest is None or time < now.fastest[0]:
+                now.fastest = time, tactic
+            return
+        name = head.rpartition("Tactic Name: ")[2].strip() if "Tactic Name: " in head else ""
+        if len(now.timed) < _PRICES:
+            now.timed[tactic] = time, name
+        if name and len(self._names) < _PRICES:
+            self._names[tactic] = name
+
+    def _runner(self, line: str, now: _Open) -> None:
+        if found := _RUNNER.search(line):
+            layer = found["layer"][:_NAME]
+            if not self._pricing and not self._named and layer != self._layer:
+                self._begin(layer)
+        elif _REFUSED.search(line):
+            now.refused += 1
+        elif _MEMORY.search(line):
+            now.memory = True
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        closed, self._open = self._open.closed(), None
+        if self._pricing:
+            sides = closed.sides
+            if len(sides) == 2 and closed.time_us is not None and len(self._build.prices) < _PRICES:  # noqa: PLR2004
+                self._build.prices.setdefault((sides[0], sides[1]), closed.time_us)
+            return
+        of_layer = self._build.layers.get(self._layer)
+        if of_layer is not None and len(of_layer) < _COMBINATIONS:
+            of_layer.append(closed)
+
+    def _fuse(self, found: re.Match[str]) -> None:
+        weights, fused = found["weights"], f"{found['weights']} + {found['node']}"
+        if found["quantize"]:
+            # Q first, then DQ.
+            (self._folded if weights in self._quantised else self._quantised).add(fused)
+        elif weights in self._folded:
+            self._build.unquantised.add(fused)
+
+    def _add(self, found: re.Match[str]) -> None:
+        conversion = Conversion(
+            source=found["source"],
+            target=found["target"],
+            tensor=found["tensor"],
+            side="in" if found["side"] == "Input" else "out",
+            at=int(found["at"]),
+        )
+        self._build.added.setdefault(found["layer"], []).append(conversion)
+
+    def _list(self, found: re.Match[str]) -> None:
+        """Take a layer of the engine; its tactic by name, where the log has it."""
+        edges = found["edges"]
+        if "id" in found.re.groupindex:
+            tactic = self._names.get(found["id"], found["id"])
+        else:
+            named = _TACTIC_NAME.search(edges)
+            tactic = named["name"] if named else ""
+        first = _EDGE.search(edges)
+        if len(self._build.engine) < _LAYERS:
+            precision = precision_of((first["listed"] or first["named"]) if first else "")
+            layer = Layer(found["layer"][:_NAME], found["type"], str(precision), tactic=tactic)
+            self._build.engine[layer.name] = layer
+
+
+def read_tactics(lines: Iterable[str]) -> BuildLog:
+    """Return the tactics in the lines of a log."""
+    reader = Reader()
+    for line in lines:
+        reader.take(line)
+    return reader.build()
+
+
+def tactics_of(lines: Iterable[str], layers: Sequence[Layer], nodes: Sequence[Node]) -> tuple[Tactics, ...]:
+    """Return the tactics in a log of the layers that hold a node that multiplies.
+
+    Without an engine's layers it is those of which no tactic was timed: one of them has no implementation.
+    """
+    build = read_tactics(lines)
+    multiply = {node.name for node in nodes if node.op in MULTIPLYING}
+    wanted = {layer.name for layer in layers if not multiply.isdisjoint(layer.onnx_nodes)}
+    if not layers:
+        wanted = {
+            name
+            for name, combinations in build.layers.items()
+            if combinations and all(each.time_us is None for each in combinations)
+        }
+    found = (build.of(name) for name in build.layers if name in wanted)
+    return tuple(filter(None, found))[:_RECORDED]

@@ -1,0 +1,51 @@
+"""One build log and two: which layers lost their precision and why, and what changed."""
+
+from __future__ import annotations
+
+from harness.judge.builds import BuiltLayer, built_layers, changes
+from harness.judge.reasons import Why
+from harness.layers.tactics import read_tactics
+from tests.layers.test_tactics import CALIBRATED, CONV, NO_KERNEL, UNQUANTISED
+
+
+def test_a_layer_that_could_have_been_int8_says_why_it_is_not() -> None:
+    (conv,) = (each for each in built_layers(read_tactics(CALIBRATED)) if each.name == CONV)
+    assert (conv.precision, conv.time_us) == ("fp32", 4.7799)
+    assert conv.reason is not None
+    assert (conv.reason.why, conv.reason.wanted) == (Why.CONVERSION, "int8")
+    # 6.36 us and 4.20 us for the input, against 4.78 us.
+    assert conv.reason.numbers.endswith("with conversions 10.56 us against 4.78 us")
+
+
+def test_a_layer_that_is_quantised_no_more_was_not_offered_int8() -> None:
+    (conv,) = (each for each in built_layers(read_tactics(UNQUANTISED)) if each.multiplies)
+    assert conv.reason is not None
+    assert (conv.reason.why, conv.reason.wanted) == (Why.NOT_OFFERED, "int8")
+
+
+def test_the_layer_that_ended_the_build_has_no_kernel() -> None:
+    (lacking,) = built_layers(read_tactics(NO_KERNEL))
+    assert lacking.reason is not None
+    assert (lacking.reason.why, len(lacking.reason.formats)) == (Why.NO_KERNEL, 3)
+
+
+def test_changes_begin_with_what_lost_precision_and_leave_out_what_stayed() -> None:
+    old = [
+        BuiltLayer("w + q + conv1", "int8", 2.0, "k8"),
+        BuiltLayer("conv2", "fp16", 1.0, "a"),
+        BuiltLayer("conv3", "fp32", 1.0, "same"),
+        BuiltLayer("PWN(PWN(sig), mul)", "fp32", 1.0, "0x1", multiplies=False),
+        BuiltLayer("gone", "fp32", 1.0, "x"),
+    ]
+    new = [
+        BuiltLayer("conv2", "fp16", 3.0, "b"),
+        BuiltLayer("w + q + dq + conv1", "fp32", 4.0, "k32"),
+        BuiltLayer("conv3", "fp32", 9.0, "same"),
+        BuiltLayer("PWN(PWN(sig), PWN(mul))", "fp32", 1.0, "0x2", multiplies=False),
+    ]
+    found = changes(old, new)
+    assert [(each.name, each.coarser, each.slower_us) for each in found] == [
+        ("conv1", True, 2.0),
+        ("conv2", False, 2.0),
+        ("gone", False, 0.0),
+    ]

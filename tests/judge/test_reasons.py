@@ -1,0 +1,112 @@
+"""Why a node did not run in the precision that it was to run in: each reason, from tactics as engines print them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.case import Calibrator, Recipe
+from harness.judge.reasons import Why, reasons
+from harness.record.outcome import Combination, Conversion, Layer, Message, Node, Outcome, Tactics
+from harness.words import Precision, Typing
+
+FLOAT, INT8, VECTOR = "Float(64,16,4,1)", "Int8(64,16,4,1)", "Int8(16,16:4,4,1)"
+AS_IT_IS = Combination(f"{FLOAT} -> {FLOAT}", 5.0, "float_kernel", 9)
+WANTED = {"/conv": Precision.INT8}
+
+
+def reason(
+    *combinations: Combination,
+    ran: Precision = Precision.FP32,
+    wished: Any = WANTED,
+    recipe: Recipe | None = None,
+    **more: Any,
+) -> Any:
+    """Return the reason of a convolution, the only one; None for none."""
+    layer = Layer("/conv", "CaskConvolution", str(ran), tactic="float_kernel", onnx_nodes=("/conv",))
+    tactics = Tactics("/conv", (AS_IT_IS, *combinations), **more)
+    outcome = Outcome(
+        "c", "c", "v", "t", "done", nodes=(Node("/conv", "Conv"),), layers=(layer,), tactics=(tactics,)
+    )
+    return next(iter(reasons(outcome, recipe or Recipe(), {"/conv": ran}, wished)), None)
+
+
+def price(source: str, target: str, us: float) -> Conversion:
+    return Conversion(source, target, us)
+
+
+IN_AND_OUT = (price(FLOAT, VECTOR, 3.0), price(VECTOR, FLOAT, 3.0))
+
+
+def test_no_kernel_names_the_formats_that_were_tried() -> None:
+    found = reason(Combination(f"{VECTOR} -> {FLOAT}", refused=2))
+    assert found.why is Why.NO_KERNEL
+    assert found.formats == (f"{VECTOR} -> {FLOAT}",)
+    assert VECTOR in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("kernel", "conversions", "why", "toss_up"),
+    [
+        (6.0, IN_AND_OUT, Why.SLOWER, False),
+        (4.0, IN_AND_OUT, Why.CONVERSION, False),
+        # The printed sums are within what one tactic's time differs by between two builds.
+        (4.5, (price(FLOAT, VECTOR, 0.5), price(VECTOR, FLOAT, 0.3)), Why.CONVERSION, True),
+        # One price is not printed: no sum, no verdict.
+        (4.0, IN_AND_OUT[:1], Why.LAYOUT_OR_CONVERSION, False),
+        (6.0, (), Why.LAYOUT_OR_CONVERSION, False),
+    ],
+)
+def test_two_ways_are_compared_with_their_conversions(
+    kernel: float, conversions: Any, why: Why, toss_up: bool
+) -> None:
+    found = reason(Combination(f"{VECTOR} -> {VECTOR}", kernel, "int8_kernel", 3), prices=conversions)
+    assert (found.why, found.toss_up) == (why, toss_up)
+
+
+def test_a_slower_kernel_of_the_same_layout_is_slower_whatever_conversions_cost() -> None:
+    assert reason(Combination(f"{INT8} -> {INT8}", 5.4, "int8_kernel", 3)).why is Why.SLOWER
+    assert reason(Combination(f"{INT8} -> {INT8}", 5.4, "int8_kernel", 3)).toss_up
+    assert not reason(Combination(f"{INT8} -> {INT8}", 6.4, "int8_kernel", 3)).toss_up
+
+
+def test_what_comes_in_decides_over_what_the_chosen_kernel_reads() -> None:
+    """The producer writes INT8 already: the way of INT8 needs no conversion there, and the chosen one pays it."""
+    added = (Conversion(VECTOR, FLOAT, side="in", tensor="x"),)
+    found = reason(Combination(f"{VECTOR} -> {FLOAT}", 9.0, "int8_kernel", 3), prices=IN_AND_OUT, added=added)
+    assert found.why is Why.SLOWER
+    assert "9.00 us against 8.00 us" in found.numbers
+
+
+def test_the_other_reasons() -> None:
+    assert reason().why is Why.NOT_OFFERED
+    assert reason(recipe=Recipe(typing=Typing.STRONG)).why is Why.TYPED
+    assert reason(Combination(f"{VECTOR} -> {FLOAT}", short_of_memory=True)).why is Why.OUT_OF_MEMORY
+    # Neither a time nor a runner that refused: nothing is known of it, and least that there is no kernel.
+    assert reason(Combination(f"{VECTOR} -> {FLOAT}")).why is Why.NOT_SAID
+
+
+def test_a_region_of_the_compiler_prints_no_tactics() -> None:
+    layer = Layer("{ForeignNode[/a...]}", "Myelin", "fp32", onnx_nodes=("/conv",))
+    outcome = Outcome("c", "c", "v", "t", "done", nodes=(Node("/conv", "Conv"),), layers=(layer,))
+    (found,) = reasons(outcome, Recipe(), {"/conv": Precision.FP32}, WANTED)
+    assert found.why is Why.INSIDE_A_REGION
+
+
+def test_what_flags_and_calibrator_allow_counts_as_wanted() -> None:
+    half = Combination("Half(64,16,4,1) -> Half(64,16,4,1)", refused=1)
+    assert reason(half, wished={}, recipe=Recipe(flags=("FP16",))).wanted == "fp16"
+    calibrated = Recipe(flags=("INT8", "FP16"), calibrator=Calibrator("entropy"))
+    assert reason(half, ran=Precision.FP16, wished={}, recipe=calibrated).wanted == "int8"
+    assert reason(half, wished={}) is None
+    assert reason(half, ran=Precision.INT8, wished={}, recipe=calibrated) is None
+
+
+def test_a_layer_without_implementation_has_a_reason_too() -> None:
+    said = Message("ERROR", "10: Could not find any implementation for node w + /conv.")
+    tried = Tactics("w + /conv", (Combination(f"{VECTOR} -> {FLOAT}", refused=2),))
+    outcome = Outcome("c", "c", "v", "t", "done", failed_phase="build", messages=(said,), tactics=(tried,))
+    (found,) = reasons(outcome, Recipe(), {}, {})
+    assert (found.node, found.why, found.ran) == ("w + /conv", Why.NO_KERNEL, "")
+    assert reasons(Outcome("c", "c", "v", "t", "done", messages=(said,)), Recipe(), {}, {}) == ()

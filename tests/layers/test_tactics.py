@@ -1,0 +1,142 @@
+"""The tactics in verbose build logs: real ones of 8.6.1 and 10.6.0 on an H200, most of their tactic lines left out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.layers.tactics import read_tactics, tactics_of
+from harness.record.outcome import Conversion, Layer, Node
+
+DATA = Path(__file__).with_name("data")
+CALIBRATED, NO_KERNEL, UNQUANTISED = (
+    (DATA / f"tactics-{name}.txt").read_text(encoding="utf-8").split("\n")
+    for name in ("8.6-calibrated", "8.6-no-kernel", "10.6-unquantised")
+)
+CONV = "/model.0/conv/Conv"
+LAYER = Layer(CONV, "CaskConvolution", "fp32", onnx_nodes=(CONV,))
+PREFIXES = ["", "[11/26/2026-10:00:00] [V] [TRT] ", "[TensorRT] VERBOSE: "]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_each_combination_has_its_fastest_tactic_whoever_prints_the_log(prefix: str) -> None:
+    build = read_tactics(f"{prefix}{line.removeprefix('[VERBOSE] ')}" for line in CALIBRATED)
+    found = {each.formats: (each.time_us, each.refused) for each in build.layers[CONV]}
+    # The round for the calibration, which times nothing, is not among them.
+    assert len(found) == len(build.layers[CONV]) == 7
+    assert found["Float(12288,4096,64,1) -> Float(49152,1024,32,1)"] == (4.7799, 2)
+    assert found["Int8(4096,4096:4,64,1) -> Float(49152,1024,32,1)"] == (None, 2)
+    assert found["Int8(4096,4096:32,64,1) -> Float(2048,1024:32,32,1)"] == (4.4551, 1)
+    assert build.prices["Float(12288,4096,64,1)", "Int8(4096,4096:32,64,1)"] == 4.1997
+
+
+def test_the_engine_that_was_made_is_listed_with_the_names_of_its_tactics() -> None:
+    calibrated, unquantised = read_tactics(CALIBRATED), read_tactics(UNQUANTISED)
+    assert calibrated.engine[CONV].precision == "fp32"
+    assert calibrated.engine[CONV].tactic.startswith(
+        "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs"
+    )
+    (weights,) = (layer for name, layer in unquantised.engine.items() if name.startswith("weights + "))
+    assert (weights.type, weights.precision) == ("CaskConvolution", "fp32")
+    assert weights.tactic.startswith("sm50_xmma_fprop_conv2d_c1_k1_f32f32")
+    pointwise = "PWN(PWN(/model.0/act/Sigmoid), /model.0/act/Mul)"
+    assert calibrated.added[pointwise][0] == Conversion(
+        "Float(49152,1024,32,1)", "Float(1,1024,32,1)", tensor=f"{CONV}_output_0", side="in"
+    )
+
+
+def test_layers_whose_weights_lost_their_q_and_dq_are_known() -> None:
+    name = "weights + node_of_weights_quantized + node_of_weights_dequantized + node_of_output"
+    assert read_tactics(UNQUANTISED).unquantised == {name}
+    assert read_tactics(NO_KERNEL).unquantised == set()
+
+
+def test_the_layer_of_an_older_log_is_named_by_its_runner() -> None:
+    build = read_tactics(
+        [
+            "=============== Computing costs for ",
+            "*************** Autotuning format combination: Float(4,2,1) -> Float(4,2,1) ***************",
+            "--------------- Timing Runner: conv (one) (CaskConvolution)",
+            "Tactic: 17 Time: 0",
+            "Tactic: 18 Time: 0.5",
+            "Fastest Tactic: 17 Time: 0",
+            "*************** Autotuning format combination: Half(4,2,1) -> Half(4,2,1) ***************",
+            "--------------- Timing Runner: conv (one) (CaskConvolution)",
+            "Tactic: 17 Time: 0",
+        ]
+    )
+    # A time of nothing was not measured.
+    assert [(each.time_us, each.tactic) for each in build.layers["conv (one)"]] == [(500.0, "18"), (None, "")]
+
+
+def test_a_log_without_the_heads_of_blocks_is_read_by_its_runners() -> None:
+    """As 8.0 prints it, under a logger in Python: the conversions stand between the layers."""
+    build = read_tactics(
+        f"[TensorRT] VERBOSE: {line}"
+        for line in (
+            "*************** Autotuning Reformat:Float(1536,3,1) -> Half(1536,3,1) ***************",
+            "--------------- Timing Runner: Optimizer Reformat (Reformat)",
+            "Tactic: 1002 Time: 0.008192",
+            "Fastest Tactic: 1002 Time: 0.008192",
+            "*************** Autotuning format combination: Float(1536,3,1) -> Float(3,1) ***************",
+            "--------------- Timing Runner: Conv_20 (CaskConvolution)",
+            "Tactic: 7 Time: 0.00512",
+            "*************** Autotuning format combination: Half(1536,3,1) -> Half(3,1) ***************",
+            "--------------- Timing Runner: Conv_20 (CaskConvolution)",
+            "CaskConvolution has no valid tactics for this config, skipping",
+            "*************** Autotuning format combination: Float(3,1) -> Float(3,1) ***************",
+            "--------------- Timing Runner: Conv_21 (CaskConvolution)",
+            "Tactic: 7 Time: 0.004",
+        )
+    )
+    assert build.prices == {("Float(1536,3,1)", "Half(1536,3,1)"): 8.192}
+    assert {name: [each.time_us for each in found] for name, found in build.layers.items()} == {
+        "Conv_20": [5.12, None],
+        "Conv_21": [4.0],
+    }
+
+
+def test_a_record_holds_the_layers_that_multiply_with_the_prices_of_their_formats() -> None:
+    (found,) = tactics_of(CALIBRATED, (LAYER,), (Node(CONV, "Conv"), Node("/model.0/act/Mul", "Mul")))
+    assert found.layer == CONV
+    sides = {side for each in found.combinations for side in each.sides}
+    assert found.prices
+    assert all({each.source, each.target} <= sides for each in found.prices)
+    assert tactics_of(CALIBRATED, (LAYER,), (Node(CONV, "Relu"),)) == ()
+
+
+def test_a_record_of_a_build_that_failed_holds_the_layers_of_which_nothing_was_timed() -> None:
+    (found,) = tactics_of(NO_KERNEL, (), ())
+    assert found.layer == "weights + node_of_weights_quantized + node_of_output"
+    assert [each.inputs[0].partition("(")[0] for each in found.combinations] == ["Int8"] * 3
+
+
+def test_a_log_that_never_ends_costs_no_memory() -> None:
+    lines = (
+        f"*************** Autotuning format combination: Float({n}) -> Float({n},1) ***************"
+        for n in range(100_000)
+    )
+    build = read_tactics(["=============== Computing costs for conv", *lines])
+    assert len(build.layers["conv"]) == 200
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "Layer(a): b, Tactic: 1, ",
+        "Name: a, ",
+        "-",
+        "=",
+        "*",
+        "Adding reformat layer: Reformatted Input Tensor 0 to a (b) from ",
+        "Fusing a with ",
+    ],
+)
+def test_a_line_that_is_nearly_right_all_along_takes_time_in_proportion(part: str) -> None:
+    """A search to the end from each of many places would take minutes."""
+    line = "=============== Computing costs for Tactic " + part * (60_000 // len(part))
+    before = time.process_time()
+    read_tactics([line] * 5)
+    assert time.process_time() - before < 10
