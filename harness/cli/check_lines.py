@@ -188,9 +188,11 @@ def _lost(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _losses(judged: Judged) -> tuple[str, ...]:
+    why = {each.node: f": {each.sentence}" for each in judged.reasons}
     return tuple(
         f"  {lost.node} ran in {said(lost.got)}, not {said(lost.wanted)}"
         + ("" if taken is None else f" ({taken:.3g} ms)")
+        + why.get(lost.node, "")
         for lost, taken in lost_by_time(judged)
     )
 

@@ -65,6 +65,10 @@ const unknownElement = ({ findings, unknown: severe, version }, text) => {
   const title = causes ? `${counted(unknown.length, "further error line is", "further error lines are")} unknown here` : findings.length ? "No known failure in this text" : "Unknown here";
   return [make("div", { class: "found unknown" }, make("h3", {}, title), make("p", {}, causes ? "They may only follow from the cause above, or have one of their own." : "No signature knows this text."), reportElement(unknown, version))];
 };
+// Why a layer is not in INT8 stands in the tactics of a verbose log, which the command reads.
+/** @type {(text: string) => Content[]} */
+const tacticsElement = (text) => (!text.includes("Autotuning format combination") ? [] : [make("div", { class: "found harmless" }, make("h3", {}, "A build log with the tactics that were tried"),
+  make("p", {}, "It also tells why a layer lost its precision or has no kernel, and with a second log what an upgrade changed:"), command("trt-compat explain build.log"), command("trt-compat explain old.log new.log"))]);
 // Returns whether there is an answer; of what may be a search, only a known text has one.
 /** @type {(text: string, search: boolean) => Promise<boolean>} */
 const explainText = async (text, search) => {
@@ -76,7 +80,7 @@ const explainText = async (text, search) => {
   place.hidden = !explanation || search && !explanation.findings.length;
   if (place.hidden) { place.replaceChildren(); place.removeAttribute("aria-busy"); return false; }
   const causes = explanation.findings.filter((/** @type {any} */ { kind }) => kind === "failure");
-  place.replaceChildren(make("h2", {}, causes.length ? counted(causes.length, "known cause") : "No known cause"), ...explanation.findings.map((/** @type {any} */ one) => findingElement(one, one === causes[0])), .../** @type {any[]} */ (unknownElement(explanation, text)).flat(Infinity).filter(Boolean));
+  place.replaceChildren(make("h2", {}, causes.length ? counted(causes.length, "known cause") : "No known cause"), ...explanation.findings.map((/** @type {any} */ one) => findingElement(one, one === causes[0])), .../** @type {any[]} */ ([tacticsElement(text), unknownElement(explanation, text)]).flat(Infinity).filter(Boolean));
   place.removeAttribute("aria-busy");
   return true;
 };
