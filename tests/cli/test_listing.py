@@ -88,7 +88,7 @@ def test_show_prints_the_cell_whole(
         "Conv                 /model.0/conv/Conv",
         "input   images float[1,3,64,64]",
         "weak typing; flags INT8; entropy calibrator",
-        "known about this cell: nothing",
+        "ok on tensorrt ==8.6.1, compute capability 9.0 (measured)",
         "ok on tensorrt ==10.0.*, linux/amd64 (reported in a summary of a whole model; speaks of: builds)",
         f"last result: none is recorded in {tmp_path}",
         "trt-compat run -k conv_silu.int8-entropy-trt86 --target trt86",
