@@ -129,11 +129,9 @@ def test_each_image_of_tensorrt_needs_the_driver_of_its_cuda_major(shipped: Matr
     """The floors of docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html."""
     for target in shipped:
         if target.engine is Engine.TENSORRT and target.platform != "jetson":
-            # NVIDIA's monthly images took CUDA 13 with 10.13; the packages for CUDA 12 go on.
-            cuda_13 = (
-                target.build is not None
-                and target.build.kind != "packages"
-                and Version(target.version) >= Version("10.13")
+            # NVIDIA's monthly images took CUDA 13 with 10.13; packages for CUDA 12 go on, and are named so.
+            cuda_13 = Version(target.version) >= Version("10.13") and not any(
+                "-cu12" in package for package in target.packages
             )
             assert target.needs.driver == (">=580" if cuda_13 else ">=525"), target.name
 
