@@ -180,6 +180,16 @@ def test_words_states_and_topics_filter_rows(opened: Opened) -> None:
 
 
 @pytest.mark.browser
+def test_enter_searches_and_makes_no_log_of_words(opened: Opened) -> None:
+    page = opened.page
+    page.locator("#q").fill("state:lost")
+    page.locator("#q").press("Enter")
+    page.locator("#count", has_text="1 of 4 rows").wait_for()
+    assert page.locator("#q").input_value() == "state:lost"
+    assert page.locator("#answer").is_hidden()
+
+
+@pytest.mark.browser
 def test_an_error_is_found_by_its_words_in_any_order(opened: Opened) -> None:
     """A word of the cause does too; what an error is called goes first. A version is a number, not letters."""
     page = opened.page

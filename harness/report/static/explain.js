@@ -180,12 +180,17 @@ const searched = (known, said) => {
   const reasons = [];
   /** @type {[number, string][]} */
   let waiting = [];
+  // TensorRT 8 says twice in a row that a layer has no implementation: both lines have the same reasons.
+  /** @type {{ node: string; of: [number, string][] }} */
+  let last = { node: "", of: [] };
   order.forEach((/** @type {string} */ text, /** @type {number} */ at) => {
     const failed = finders.no_implementation.exec(text)?.groups;
     if (finders.reason.test(text)) waiting.push([at, text]);
-    else if (failed && waiting.length) {
-      for (const [then, reason] of waiting.reverse()) {
-        if (at - then <= known.limits.near) reasons.push({ text: reason, groups: { node: endedName(failed.node), reason }, said: text });
+    else if (failed) {
+      const node = endedName(failed.node);
+      if (waiting.length || node !== last.node) last = { node, of: waiting };
+      for (const [then, reason] of [...last.of].reverse()) {
+        if (at - then <= known.limits.near) reasons.push({ text: reason, groups: { node, reason }, said: text });
       }
       waiting = [];
     }

@@ -49,13 +49,23 @@ const readBox = async () => {
   const log = await explainText(text, !looksLikeLog(text));
   if (text !== byId("q").value) return;
   state.q = log ? "" : text;
-  const errors = log ? [] : errorsLike(text);
-  byId("errors-like").replaceChildren(...(errors.length ? [make("span", {}, "Errors: "), ...errors.slice(0, 4).flatMap((id, at) => [at ? ", " : "", errorLink(id, data.signatures[id].title)])] : []));
   changed();
+  const errors = log ? [] : errorsLike(text);
+  const columns = targets.filter((target) => filter.query.columns.every((asked) => asked(target))).length;
+  const understood = log || !filter.query.columns.length ? [] : [make("span", {}, `${text.trim()}: ${counted(columns, "column")}. `)];
+  byId("errors-like").replaceChildren(...understood, ...(errors.length ? [make("span", {}, "Errors: "), ...errors.slice(0, 4).flatMap((id, at) => [at ? ", " : "", errorLink(id, data.signatures[id].title)])] : []));
 };
 const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
 const listen = () => {
   byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 150); });
+  // Enter goes to the first hit; a new line takes Shift.
+  byId("q").addEventListener("keydown", async (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Enter" || event.shiftKey) return;
+    event.preventDefault();
+    clearTimeout(waiting);
+    await readBox();
+    (byId("answer").hidden ? byId("matrix") : byId("answer")).scrollIntoView({ block: "start" });
+  });
   for (const key of /** @type {const} */ (["a", "b"])) byId(key).addEventListener("change", () => { state[key] = byId(key).value; changed(true); });
   byId("swap").addEventListener("click", swap);
   byId("topic").addEventListener("change", () => { state.topic = byId("topic").value; changed(true); });

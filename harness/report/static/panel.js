@@ -15,7 +15,7 @@ const why = (cell, row) => {
   const cause = causeOf(cell);
   const gone = cell.signature ? words.replaced[cell.signature] || [] : [];
   const lost = (cell.lost || []).map((text) => make("li", {}, text));
-  return chapter("Why", cause ? make("div", { class: "box" }, make("p", {}, cell.signature ? errorLink(cell.signature, blanks(cause.title)) : make("b", {}, cause.title)), make("p", {}, blanks(cause.cause)), make("p", {}, make("b", {}, "What to do. "), blanks(cause.advice))) : make("p", {}, `Not known: no signature fits.${row.case.summary ? ` ${row.case.summary}` : ""}`),
+  return chapter("Why", cause ? make("div", { class: "box" }, make("p", {}, cell.signature ? errorLink(cell.signature, filled(cell.signature, cause.title)) : make("b", {}, cause.title)), make("p", {}, blanks(cause.cause)), make("p", {}, make("b", {}, "What to do. "), blanks(cause.advice))) : make("p", {}, `Not known: no signature fits.${row.case.summary ? ` ${row.case.summary}` : ""}`),
     lost.length ? make("ul", {}, lost) : null, told, gone.length ? table(["Old call", "In its place, as NVIDIA reports"], gone.map(([old, now, url]) => [make("code", {}, old), link(url, now)])) : null,
     cell.errors?.length ? fold("The engine's own words", ...cell.errors.map((text) => make("pre", { tabindex: "0" }, text))) : null);
 };

@@ -1,6 +1,6 @@
 // ---- the one box: words and keys filter rows and columns, a log is explained ---------------------------------------------
 /** @type {(text: string) => boolean} */
-const looksLikeLog = (text) => text.length > 160 || /\[TRT\]|\[[EWIV]\]|Error Code \d+: |Error\[\d+\]|\.cpp(?::|\()|ERROR: |WARNING: |\n/.test(text);
+const looksLikeLog = (text) => text.length > 160 || /\[TRT\]|\[[EWIV]\]|Error Code \d+: |Error\[\d+\]|\.cpp(?::|\()|ERROR: |WARNING: |\S\s*\n\s*\S/.test(text);
 /** @type {Map<number, string>} */
 const haystacks = new Map();
 // All that the page prints of a row: its own words, those of its cells, and what the errors in it are called.
@@ -30,6 +30,16 @@ const hardware = (target) => [...target.gpus.toLowerCase().split(/[(),]| or /).m
   ...(target.jetpack ? ["jetson", `jetpack ${target.jetpack.split(".")[0]}`, ...target.jetpack.match(/\d+\.\d+/g)?.map((release) => `jetpack ${release}`) || []] : []),
   ...(target.series.match(/SM [\d.]+/g) || []).map((name) => name.toLowerCase())].filter(Boolean);
 const HARDWARE = [...new Set(targets.flatMap(hardware))].sort((one, other) => other.length - one.length).map((name) => ({ name, pattern: new RegExp(`(?<![\\w:.-])${escaped(name)}(?![\\w.-])`, "giu") }));
+// Cards and boards by the names that people have for them, as the columns name their generation.
+const SM = /** @type {{ [sm: string]: string }} */ ({ 75: "turing", 80: "ampere", 86: "ampere", 87: "orin", 89: "ada", 90: "hopper", 100: "blackwell", 110: "thor", 120: "blackwell" });
+/** @type {(text: string) => string} */
+const hardwareWords = (text) => text.replace(/(?:geforce )?\b(?:rtx |gtx )?([2-5]0)[5-9]0(?: ?ti)?(?: super)?\b/gi, "rtx $1").replace(/(?:geforce )?\bgtx 16[5-9]0(?: ?ti)?\b/gi, "gtx 16")
+  .replace(/\bsm_?(75|8[0679]|90|1[012]0)\b/gi, (_, sm) => SM[sm]).replace(/\b(?:agx orin|orin (?:nano|nx|agx))\b/gi, "orin");
+// Words that ask and tell nothing apart.
+const STOP = new Set("a an and any are can do does fail fails for from how i in is it my not of on or supported the to unsupported what when which why will with work".split(" "));
+// What a word and its relatives begin with: calibration, calibrator, calibrated.
+/** @type {(word: string) => string} */
+const stem = (word) => (word.length > 6 ? word.replace(/(?:ations?|ators?|ating|ated|isations?|izations?|ised|ized|s)$/, "") : word);
 class BadQuery extends Error {}
 /** @type {{ [key: string]: (row: Row, value: string) => boolean }} */
 const ROW_KEYS = {
@@ -50,7 +60,7 @@ const KEYS = ["target", ...Object.keys(ROW_KEYS), ...Object.keys(CELL_KEYS)];
 const parseQuery = (text) => {
   /** @type {Query} */
   const made = { rows: [], columns: [], cells: [] };
-  let rest = looksLikeLog(text) ? "" : text;
+  let rest = looksLikeLog(text) ? "" : hardwareWords(text);
   for (const { name, pattern } of HARDWARE) {
     const without = rest.replace(pattern, " ");
     if (without !== rest) made.columns.push((target) => hardware(target).includes(name));
@@ -59,7 +69,10 @@ const parseQuery = (text) => {
   for (const [, minus, key, quoted, plain] of rest.matchAll(/(-?)(?:\b([a-z]+):)?(?:"([^"]*)"|([^\s"]+))/giu)) {
     const values = (quoted ?? plain).toLowerCase().split(key ? "," : /(?!)/);
     const not = minus === "-";
-    if (!key) made.rows.push((row) => wordTest(values[0])(haystack(row)) !== not);
+    const month = !quoted && /^\d\d\.\d\d$/.test(values[0]) ? values[0] : "";
+    if (!key && month && targets.some(({ image }) => image.includes(`:${month}-`))) made.columns.push((target) => target.image.includes(`:${month}-`) !== not);
+    else if (!key && !quoted && STOP.has(values[0])) continue;
+    else if (!key) made.rows.push((row) => wordTest(quoted ? values[0] : stem(values[0]))(haystack(row)) !== not);
     else if (key === "target") made.columns.push((target) => values.some((value) => target.id === value || target.short === value) !== not);
     else if (ROW_KEYS[key]) made.rows.push((row) => values.some((value) => ROW_KEYS[key](row, value)) !== not);
     else if (CELL_KEYS[key]) made.cells.push((cell) => values.some((value) => CELL_KEYS[key](cell, value)) !== not);
@@ -70,7 +83,7 @@ const parseQuery = (text) => {
 // Errors that hold every word that was typed, those first that have them in what they are called.
 /** @type {(text: string) => string[]} */
 const errorsLike = (text) => {
-  const tests = text.trim().toLowerCase().split(/\s+/).map(wordTest);
+  const tests = text.trim().toLowerCase().split(/\s+/).filter((word) => !STOP.has(word)).map((word) => wordTest(stem(word)));
   /** @type {(own: string) => number} */
   const held = (own) => tests.filter((test) => test(own.toLowerCase())).length;
   const found = text.trim().length < 4 ? [] : Object.entries(data.signatures).map(([id, one]) => ({ id, called: held(`${id} ${one.title}`),

@@ -65,15 +65,15 @@ const lineElement = (line, to) => {
   const named = (/** @type {{ row: Row, text: string, detail: string }} */ { row, text, detail }) => [cellLink(row.cells[to.index].id, row.title), make("span", { class: "does" }, ` ${text}${detail && detail !== text ? `: ${detail}` : ""}`)];
   const name = line.kind === "alone" ? "Fails, nothing known before" : kindOf.get(line.kind)?.name || line.kind;
   return make("li", { class: `line u-${line.kind}` }, make("span", { class: "mark", "aria-hidden": "true" }, MARKS[line.kind] || (BAD.has(line.kind) || line.kind === "alone" ? "✕" : "·")),
-    make("div", { class: "what" }, make("b", {}, name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, blanks(line.cause.title)), ". "] : null,
+    make("div", { class: "what" }, make("b", {}, name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "] : null,
       make("p", {}, named(first)), more.length ? fold(`and ${more.length} more alike`, ...more.map((one) => make("p", {}, named(one)))) : null),
     make("div", { class: "meanwhile" }, line.instead.length ? [make("b", {}, "Instead "), line.instead.map((id, at) => { const row = rowOf.get(id); const cell = row?.cells[to.index]; return [at ? ", " : "", row && cell ? [cellLink(cell.id, row.title), ` (${verdictOf(cell)})`] : id]; })] : null),
     make("div", { class: "sure" }, line.sure, line.sources ? make("small", {}, line.sources) : null));
 };
 /** @type {(trouble: Reported) => Element} */
 const troubleElement = ({ signature, seen }) => make("li", { class: "line u-broken" }, make("span", { class: "mark", "aria-hidden": "true" }, "!"),
-  make("div", { class: "what" }, make("b", {}, "Reported of the version"), " ", errorLink(signature, blanks(data.signatures[signature].title)), make("p", {}, cut(seen, 300))),
-  make("div", { class: "meanwhile" }, make("b", {}, "Instead "), blanks(data.signatures[signature].advice)), make("div", { class: "sure" }, "reported"));
+  make("div", { class: "what" }, make("b", {}, "Reported of the version"), " ", errorLink(signature, filled(signature, data.signatures[signature].title)), make("p", {}, cut(seen, 300))),
+  make("div", { class: "meanwhile" }, make("b", {}, "Instead "), filled(signature, data.signatures[signature].advice)), make("div", { class: "sure" }, "reported"));
 // Whether what a topic rests on may still be used on a version, by the calls that results and reports say it lacks.
 /** @type {(to: Target) => Element | null} */
 const allowedElement = (to) => {

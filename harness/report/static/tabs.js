@@ -4,7 +4,7 @@ const errorParts = (id) => {
   const { cause, advice, harmless, texts, seen, links, proofs, related } = data.signatures[id];
   const shownBy = rows.filter((row) => row.cells.some((cell) => cell.signature === id));
   return [texts.length ? make("ul", { class: "texts" }, texts.map((one) => make("li", {}, make("code", {}, one.text), " ", make("small", {}, one.url ? link(one.url, one.seen) : one.seen, one.note ? `. ${one.note}` : "")))) : null,
-    make("p", {}, blanks(cause)), make("p", {}, make("b", {}, "What to do. "), blanks(advice)), harmless ? make("p", {}, make("b", {}, "Is it harmful? "), blanks(harmless)) : null,
+    make("p", {}, filled(id, cause)), make("p", {}, make("b", {}, "What to do. "), filled(id, advice)), harmless ? make("p", {}, make("b", {}, "Is it harmful? "), blanks(harmless)) : null,
     related.length ? make("p", {}, make("b", {}, "See too "), related.map(([other, title], at) => [at ? "; " : "", errorLink(other, title)]), ".") : null,
     proofs.map((proof) => make("p", {}, make("b", {}, "Put to the test by "), `${proof.case}.${proof.variant}: `, proof.known.length ? proof.known.map((one) => `${one.works ? "works" : "does not work"} on ${one.where} (${one.basis})`).join("; ") : "nobody has tried it", ".")),
     seen.length ? make("p", {}, make("b", {}, "Seen. "), seen.map((one, at) => [at ? "; " : "", `${one.by} on `, one.url ? link(one.url, one.where) : one.where]), ".") : null,
@@ -15,7 +15,7 @@ const errorsTab = () => {
   const kinds = [["failure", "What makes a cell fail"], ["warning", "Warnings"], ["harmless", "What is asked about, and is the cause of nothing"]];
   return [make("h3", {}, "How to read the name of a fused layer"), make("dl", { class: "reading" }, words.reading.map(([form, meaning]) => [make("dt", {}, make("code", {}, form)), make("dd", {}, meaning)])),
     kinds.map(([kind, title]) => [make("h3", {}, title), Object.entries(data.signatures).filter(([, entry]) => entry.kind === kind).map(([id, entry]) => {
-      const details = /** @type {HTMLDetailsElement} */ (fold([make("b", {}, blanks(entry.title)), " ", make("small", {}, [...new Set(entry.seen.slice(0, 2).map((one) => `${one.basis} on ${one.where}`))].join("; "))]));
+      const details = /** @type {HTMLDetailsElement} */ (fold([make("b", {}, filled(id, entry.title)), " ", make("small", {}, [...new Set(entry.seen.slice(0, 2).map((one) => `${one.basis} on ${one.where}`))].join("; "))]));
       details.id = `error=${id}`;
       details.className = "error";
       details.addEventListener("toggle", () => { if (details.open && details.children.length === 1) details.append(.../** @type {any[]} */ (errorParts(id)).flat(Infinity).filter(Boolean)); });
