@@ -143,7 +143,8 @@ def _resize_axes(use: Use) -> bool | None:
 def _limit(use: Use) -> bool | None:
     # Before opset 10 K is an attribute.
     k = use.attribute("k") if use.attribute("k") is not None else use.values(1)
-    return None if k is None else bool(np.all(np.asarray(k) < _MOST_K))
+    # The tables say "less than"; 8.6.1, 10.6.0 and TensorRT for RTX were measured to take the limit itself.
+    return None if k is None else bool(np.all(np.asarray(k) <= _MOST_K))
 
 
 def _static_axis(use: Use) -> bool | None:
@@ -223,6 +224,8 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "seed-ignored": lambda use: None if use.attribute("seed") is not None else True,
     "sorted": lambda use: use.attribute("sorted", 1) == 1,
     "static-axis": _static_axis,
+    # Importer of 8.5 and 8.6: the values of an FP16 scale are read as FP32.
+    "scale-fp32": lambda use: use.scope.types.get(use.given(1)) != onnx.TensorProto.FLOAT16,
     "static-shape": _static,
     "zero-point-zero": _zero,
 }

@@ -117,6 +117,6 @@ const drawStep = () => {
 /** @type {(pick: HTMLSelectElement, chosen: string) => void} */
 const fillPicker = (pick, chosen) => {
   const families = [...new Set(targets.map(({ family }) => family))];
-  pick.replaceChildren(...families.map((family) => make("optgroup", { label: family }, targets.filter((target) => target.family === family).map((target) => make("option", { value: target.id }, `${target.name}${ran(target) ? "" : seen.has(target.id) ? " – measured before" : " – not run"}`)))));
+  pick.replaceChildren(...families.map((family) => make("optgroup", { label: family }, targets.filter((target) => target.family === family).map((target) => make("option", { value: target.id }, `${target.name}${ran(target) ? " – measured" : seen.has(target.id) ? " – measured before" : ""}`)))));
   pick.value = chosen;
 };

@@ -1,0 +1,40 @@
+"""NVIDIA's operator tables against the cells that TensorRT 8.6.1 and 10.6.0 were measured at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from harness.case import load_cases
+from harness.case.measured import FILE, read
+from harness.known.listed import State, StaticModel
+from harness.matrix import load_matrix
+from harness.words import Class
+
+TOP = Path(__file__).parents[2]
+MATRIX = load_matrix(TOP / "matrix.yaml")
+CASES = {case.name: case for case in load_cases(TOP / "cases")}
+#: Refused by the parser, and by no table: an operator of another domain, and those that came between two tables.
+NOT_LISTED = {"trt86": {"low_precision_gemm.fp4"}, "trt106": {"attention.op-*", "exporters.swish-op"}}
+
+
+@pytest.mark.parametrize("name", ["trt86", "trt106"])
+def test_what_a_table_blocks_was_refused_and_what_was_refused_is_blocked(name: str) -> None:
+    target = MATRIX.target(name)
+    (measured,) = (each for each in read(TOP / "cases" / FILE) if each.target == name)
+    built, unlisted, blocked = [], [], 0
+    for (case, variant), (cls, _) in measured.cells.items():
+        found = next(each for each in CASES[case] if each.name == variant)
+        model = onnx.load_model_from_string(found.model_bytes())
+        answer = StaticModel(model, plugins=bool(found.recipe.plugin)).on(target)
+        is_blocked = bool(answer) and answer[0].state is State.BLOCKED
+        blocked += is_blocked
+        if is_blocked and cls not in (Class.PARSE_FAILED, Class.BUILD_FAILED, Class.API_REMOVED):
+            built.append(f"{case}.{variant}")
+        if cls is Class.PARSE_FAILED and not is_blocked:
+            unlisted.append("attention.op-*" if variant.startswith("op-") else f"{case}.{variant}")
+    assert built == []
+    assert set(unlisted) <= NOT_LISTED[name]
+    assert blocked > 7
