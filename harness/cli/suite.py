@@ -1,4 +1,4 @@
-"""`run --suite NAME`: the models of a suite on the targets, and a table of their own."""
+"""`run --suite NAME`: the models of a suite on the targets, and a report of their own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_suite(options: argparse.Namespace) -> int:
         # Without the cells, which are thousands.
         print(*(line for line in here.plan(cells) if not line.startswith("    ")), sep="\n")
         return EXIT_OK
-    store = SuiteStore(writable(options.reports), about.tabled(items), run=run_id)
+    store = SuiteStore(writable(options.reports), about, run=run_id)
     with store:
         try:
             _run(cells, here, store)

@@ -1,4 +1,4 @@
-"""The report of a suite in its folder: results.json and the layers as of any run, a table by operator, summary.md."""
+"""The report of a suite in its folder: page, results.json and layers as of any run, and a summary.md of its own."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from harness.report.page import render
 from harness.report.results import Recorded, layer_files, results_of, run_records
 from harness.report.verify import verify_recorded
 from harness.report.writer import LAYERS, results_json, write_files, write_layers
-from harness.suites.page import CELLS, render_suite, turned
 from harness.suites.running import About
 from harness.text import visible
-from harness.words import UNJUDGED, Class
+from harness.words import GOOD, UNJUDGED, Class
 
 #: Models that the summary names one by one.
 _MOST_LISTED = 15
@@ -39,7 +38,7 @@ class SuiteReport:
 
     @property
     def page(self) -> Path:
-        """Return the place of its table."""
+        """Return the place of its page."""
         return self.folder / "index.html"
 
     @property
@@ -70,11 +69,27 @@ class SuiteReport:
         data = results_json(self.results)
         texts = {
             "results.json": data,
-            "index.html": render_suite(self.about, self.results),
-            CELLS: render(json.loads(data), data, {"index.html": "operators of this one"}),
+            "index.html": render(json.loads(data), data, {}),
             "summary.md": "\n".join(summary),
         }
         return {place: text.encode() for place, text in texts.items()}
+
+
+def turned(results: Results) -> dict[str, dict[str, list[tuple[Known, Class]]]]:
+    """Return the cells that ended otherwise in the run before their last, with their class then.
+
+    By target, then by kind: "broken", "fixed" or "otherwise", failing in another way. A run without a GPU changes
+    nothing.
+    """
+    began = {run.id: run.when for run in results.runs}
+    found: dict[str, dict[str, list[tuple[Known, Class]]]] = {}
+    for cell in results.cells:
+        before = cell.past.before if cell.past and cell.past.since == began.get(cell.stamps) else None
+        if before is None or cell.cls in UNJUDGED or (before in GOOD and cell.cls in GOOD):
+            continue
+        kind = "fixed" if cell.cls in GOOD else "broken" if before in GOOD else "otherwise"
+        found.setdefault(cell.target, {}).setdefault(kind, []).append((cell, before))
+    return found
 
 
 def suite_folders(reports: Path) -> list[Path]:

@@ -1,15 +1,15 @@
 """Run the models of a suite as cells, `operator.model-target`, and keep their records in a folder of its own.
 
-`reports/suites/NAME` is a reports folder like any other, with `suite.json` beside its records: what no record holds,
-operator and opset of each model, and what NVIDIA's operator tables say of it.
+`reports/suites/NAME` is a reports folder like any other, with `suite.json` beside its records: operator and opset of
+each model, which no record holds.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -21,10 +21,8 @@ from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
 from harness.history.runs import write_text
 from harness.judge.classify import classify
-from harness.known.listed import TabledAnswer
 from harness.layers.asked import asked
 from harness.matrix import Target
-from harness.models.static import read_models
 from harness.plan import Cell
 from harness.record.from_json import decode
 from harness.record.outcome import Outcome
@@ -34,8 +32,6 @@ from harness.run.prepared import Prepared, PreparedVariants
 from harness.suites.items import Item, Suite
 from harness.words import GOOD, Class
 
-#: How models are built, in words; other choices would fail other models.
-RECIPE = "strongly typed networks (FP16 permitted where there are none), no optimisation profile, no other builder flag"
 #: The file that describes a suite, in its folder.
 FILE = "suite.json"
 #: Characters kept of a log, its end: a builder that fails names every tactic that it tried before.
@@ -44,20 +40,16 @@ LONGEST_LOG = 16_000
 
 @dataclass(frozen=True)
 class About:
-    """A suite without its models: by the name of each its operator and opset, and what NVIDIA's tables say of it."""
+    """A suite without its models: the operator and opset of each by its name."""
 
     name: str
     title: str
-    source: str
-    link: str
     models: dict[str, tuple[str, str]]
-    tables: dict[str, tuple[TabledAnswer, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(suite: Suite, items: Iterable[Item]) -> About:
         """Return the description of a suite and its items."""
-        places = {item.id: (item.operator, item.opset) for item in items}
-        return About(suite.name, suite.title, suite.source, suite.link, places)
+        return About(suite.name, suite.title, {item.id: (item.operator, item.opset) for item in items})
 
     @staticmethod
     def read(folder: Path) -> About:
@@ -68,18 +60,10 @@ class About:
         except (OSError, ValueError, TypeError) as error:
             raise HandledError(f"{path}: cannot be read ({error}); run the suite again") from error
 
-    def tabled(self, items: Sequence[Item]) -> About:
-        """Return it with what NVIDIA's operator tables say of these items."""
-        held = read_models([item.model for item in items])
-        return replace(
-            self, tables={item.id: each.by_tables() for item, each in zip(items, held, strict=True)}
-        )
-
     def keep(self, folder: Path) -> None:
         """Write it into a folder; models that only an earlier run had stay."""
-        there = About.read(folder) if (folder / FILE).exists() else replace(self, models={}, tables={})
-        models, tables = there.models | self.models, there.tables | self.tables
-        whole = replace(self, models=dict(sorted(models.items())), tables=dict(sorted(tables.items())))
+        there = About.read(folder).models if (folder / FILE).exists() else {}
+        whole = replace(self, models=dict(sorted({**there, **self.models}.items())))
         write_text(folder / FILE, json.dumps(asdict(whole), indent=0) + "\n")
 
     def cells(self, targets: Iterable[Target], models: Mapping[str, bytes] | None = None) -> tuple[Cell, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.known.listed import Finding, State
 from harness.record.outcome import Accuracy, End, Message, Node, Outcome, ParserError, Stamps
 from harness.suites.running import About, SuiteStore
 from tests.report import factory
@@ -20,17 +19,7 @@ PLACES = {
     "mod": ("Mod", "13"),
     "binarizer": ("Binarizer", "ai.onnx.ml 1"),
 }
-_CLEAR = Finding(State.CLEAR, "", "", "")
-#: What two of NVIDIA's tables say, made up.
-TABLES = {
-    "abs": ((_CLEAR, ("8.6", "10.15")),),
-    "bitshift": ((Finding(State.BLOCKED, "node_of_bitshift", "BitShift", "no importer"), ("8.6", "10.15")),),
-    "mod": (
-        (_CLEAR, ("8.6",)),
-        (Finding(State.RESTRICTED, "node_of_mod", "Mod", "fmod must be <0>"), ("10.15",)),
-    ),
-}
-ABOUT = About("onnx-node", "Every <operator>", "made by hand", "", dict(PLACES), dict(TABLES))
+ABOUT = About("onnx-node", "Every <operator>", dict(PLACES))
 VERSIONS = {each.name: each.version for each in factory.matrix()}
 _END = End("finished", exit_code=0, peak_rss_bytes=70 << 20)
 
