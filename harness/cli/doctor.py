@@ -11,7 +11,6 @@ from harness.cli.project import Project, load_project
 from harness.plan import inapplicable_because
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
 from harness.run.provision.host import host_of, look_at_host
-from harness.run.provision.images import to_pull
 from harness.run.provision.requirements import architecture, can_run, older_driver
 
 if TYPE_CHECKING:
@@ -51,8 +50,6 @@ def do_doctor(options: argparse.Namespace) -> int:
     for reason, targets in lacking.items():
         print(f"  {reason}")
         print(f"    {', '.join(target.name for target in targets)}")
-    for line in to_pull(able, "auto", host):
-        print(line)
     print(_what_next(project, able, options))
     return EXIT_OK
 

@@ -10,7 +10,7 @@ from harness.plan.by_hand import started_in
 from harness.run import docker
 from harness.run.provision import packages
 from harness.run.provision.host import Host, host_of, look_at_host
-from harness.run.provision.images import image_command_lines, planned_image
+from harness.run.provision.images import image_command_lines, planned_image, size
 from harness.run.provision.prepare import docker_command_line
 from harness.run.provision.requirements import BARE, can_run
 
@@ -70,7 +70,7 @@ def plan_environment(target: Target, via: Via = "auto", host: Host | None = None
     image = planned_image(target)
     groups = () if host.docker_elsewhere else host.render_groups
     on = f" on {target.host}" if target.host else ""
-    todo = "to be pulled" if target.build is None else "to be built"
+    todo = f"to be pulled ({size(target)})" if target.build is None else "to be built"
     return (
         f"container from {image}{on}, {'there' if _there(image, target) else todo}",
         *command_lines(target, groups=groups),

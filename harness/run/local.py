@@ -20,7 +20,7 @@ from harness.run.commands import limits, plan_environment
 from harness.run.gpus import BUILD_MIB, MOST_BUILDS, Gpus
 from harness.run.prepared import PreparedVariants
 from harness.run.provision.host import look_at_host
-from harness.run.provision.images import Pulling, to_pull
+from harness.run.provision.images import Pulling, threshold
 from harness.run.provision.model import Via
 from harness.run.rounds import Round
 from harness.run.target import Aborted, TargetRunner
@@ -50,7 +50,7 @@ Say = Callable[[str], None]
 class How:
     """Where engines run, how many targets at a time, whether large images are pulled, and each job has a process.
 
-    Raises HandledError for any other place or number.
+    Raises HandledError for any other place or number, and for an unreadable threshold of large images.
     """
 
     via: Via = "auto"
@@ -67,6 +67,7 @@ class How:
         jobs: object = self.jobs
         if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
             raise HandledError(f"jobs={jobs!r}: give a whole number above 0")
+        threshold()
 
 
 @dataclass
@@ -121,7 +122,7 @@ class Here:
         self._runners = runners
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
-        """Yield the cells that would run, where and by which lines, and the pulls for them."""
+        """Yield the cells that would run, with their places and lines."""
         via, host = self._runners.how.via, look_at_host()
         for target in {cell.target.name: cell.target for cell in cells}.values():
             mine = [cell for cell in cells if cell.target.name == target.name]
@@ -134,7 +135,6 @@ class Here:
                     yield f"  {line}"
                 for cell in mine:
                     yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
-        yield from to_pull(_targets(cells), via, host)
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Run the cells, each target's in environments of its own; emulated platforms go first: they take longest.
@@ -142,16 +142,9 @@ class Here:
         An interrupt ends the agents and leaves the records.
         """
         runners = self._runners
-        for line in to_pull(_targets(cells), runners.how.via, look_at_host()):
-            say(line)
         runners.prepared = runners.prepared or PreparedVariants(cell.variant for cell in cells)
         runners.tell = live or say
         run_cells(cells, runners, store=store, report=report)
-
-
-def _targets(cells: Sequence[Cell]) -> Iterable[Target]:
-    """Return the targets that have a cell to run."""
-    return {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}.values()
 
 
 def run_cells(cells: Sequence[Cell], runners: Runners, *, store: Sink, report: Report) -> None:

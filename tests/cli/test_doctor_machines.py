@@ -74,7 +74,6 @@ def test_what_can_run_and_why_not_the_rest(
     monkeypatch.setattr(host_module, "daemon", lambda _: machine.docker)
     monkeypatch.setattr(doctor, "look_at_host", lambda: look_at_host(tmp_path))
     # What is to be pulled depends on the images that are here: tests/cli/test_pull.py.
-    monkeypatch.setattr(doctor, "to_pull", lambda *_: ())
     monkeypatch.chdir(project.TOP)
     assert main(["doctor"]) == 0
     assert table(capsys.readouterr().out) == SAID[name].strip("\n")

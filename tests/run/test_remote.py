@@ -18,7 +18,6 @@ from harness.run.docker import client
 from harness.run.gpus import Device
 from harness.run.provision import host
 from harness.run.provision.host import Host, host_of, look_at_host, look_there
-from harness.run.provision.images import to_pull
 from harness.run.provision.model import Unavailable, Unreachable
 from harness.run.provision.prepare import prepare
 from harness.words import Class
@@ -97,7 +96,6 @@ def test_a_target_with_a_host_takes_no_virtual_environment(monkeypatch: pytest.M
     assert plan_environment(chosen, "auto", here) == (
         f"cannot run here: it needs the host that matrix.yaml names for toy; {away.docker_reason}",
     )
-    assert not list(to_pull([chosen], "auto", here))
 
 
 @pytest.mark.unit
@@ -114,8 +112,6 @@ def test_lines_to_paste_name_the_host_and_published_ones_do_not(monkeypatch: pyt
     monkeypatch.setattr(docker, "find_image", lambda *_: None)
     first, *_ = plan_environment(package_target(host=ORIN), host=Host("amd64"))
     assert first.endswith(f" on {ORIN}, to be built")
-    (line,) = to_pull([package_target(host=ORIN)], "auto", Host("amd64"))
-    assert line == "images not here yet: python:3.11-slim (size unknown)"
 
 
 DAEMON = docker.Daemon("24.0", "orin", "amd64", nvidia_runtime=True, address=ORIN, root="/var/lib/docker")

@@ -9,7 +9,7 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from harness.run import docker
 from harness.run.docker import PROJECT_LABEL, DaemonRefused, Image, ImageRefused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
-from harness.run.provision.host import Host, host_of
+from harness.run.provision.host import Host
 from harness.run.provision.model import (
     BrokenOff,
     Environment,
@@ -27,10 +27,9 @@ from harness.run.provision.model import (
     NotMade,
     Unavailable,
     Unreachable,
-    Via,
 )
 from harness.run.provision.packages import asked_for, shim_line
-from harness.run.provision.requirements import architecture, can_run
+from harness.run.provision.requirements import architecture
 from harness.shipped import installed, shipped
 
 #: The base of package-index images, instead of matrix.yaml's: a reference that may hold {arch} (amd64, arm64)
@@ -39,7 +38,6 @@ BASE_VARIABLE = "TRT_COMPAT_BASE_IMAGE"
 #: Above how many GB (compressed, as they are transferred) an image is pulled only where that was asked for.
 THRESHOLD_VARIABLE = "TRT_COMPAT_PULL_GB"
 _THRESHOLD_GB = 2.0
-GB = 10**9
 #: Seconds to wait while others pull: a dozen images of several GB over a slow line. A lock ends with its holder.
 PATIENCE = 24 * 3600.0
 _DOCKERFILES = shipped("docker")
@@ -62,37 +60,8 @@ class Pulling:
     needed: Callable[[], bool] = lambda: True
 
 
-@dataclass(frozen=True)
-class Pull:
-    """An image to be pulled.
-
-    `size` is in bytes as matrix.yaml declares it, None where it does not; `plain` marks the Python that package images
-    are built on. `host` is whose daemon pulls it, "" for the one of this environment.
-    """
-
-    reference: str
-    platform: str
-    size: int | None = None
-    plain: bool = False
-    host: str = ""
-
-    @property
-    def in_words(self) -> str:
-        """Return the size in words."""
-        return "size unknown" if self.size is None else amount(self.size)
-
-    @property
-    def large(self) -> bool:
-        """Tell whether it is above the threshold, as one of unknown size is.
-
-        Not so the plain Python of package images: it is some 50 MB, and a machine that reaches no registry but by its
-        daemon's mirror has always pulled it.
-        """
-        return not self.plain if self.size is None else self.size > threshold()
-
-
 def threshold() -> float:
-    """Return the bytes above which an image is large; raises HandledError where the variable cannot be read."""
+    """Return the GB above which an image is large; raises HandledError where the variable cannot be read."""
     text = os.environ.get(THRESHOLD_VARIABLE) or str(_THRESHOLD_GB)
     try:
         gigabytes = float(text)
@@ -100,12 +69,7 @@ def threshold() -> float:
         gigabytes = math.nan
     if not gigabytes >= 0:
         raise HandledError(f"{THRESHOLD_VARIABLE}={text} is no number of GB; write it like 2 or 0.5")
-    return gigabytes * GB
-
-
-def amount(size: float) -> str:
-    """Return a number of bytes as people say it."""
-    return f"{size / GB:.1f} GB" if size >= GB / 10 else f"{size / 10**6:.0f} MB"
+    return gigabytes
 
 
 def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: bool) -> Environment:
@@ -113,7 +77,7 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
     if target.build is None:
         reference = target.pull_reference
         pins: tuple[str, ...] = ()
-        image = obtain(wanted_pull(target), pulling, host, allow_pull=allow_build)
+        image = obtain(target, pulling, host, allow_pull=allow_build)
         why = f"runs in {reference}"
     else:
         reference = planned_image(target)
@@ -121,7 +85,7 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
         alone = locked(f"image-{name}", timeout=PATIENCE, needed=pulling.needed)
         # Who makes nothing waits for nobody.
         with alone if allow_build else contextlib.nullcontext():
-            under = functools.partial(obtain, wanted_pull(target), pulling, host)
+            under = functools.partial(obtain, target, pulling, host)
             image, pins = _built(target, target.build, reference, under, allow_build=allow_build)
         why = f"runs in {reference}, built here on {base_image(target)}"
     return Environment(
@@ -156,17 +120,6 @@ def base_image(target: Target, *, here: bool = True) -> str:
         raise HandledError(
             f"{BASE_VARIABLE}={chosen} cannot be read: only {{arch}} and {{python}} are filled in ({error})"
         ) from error
-
-
-def wanted_pull(target: Target) -> Pull:
-    """Return the pull of the target's image, or of the base that it is built on."""
-    return Pull(
-        base_image(target),
-        target.docker_platform,
-        size=None if target.size_gb is None else round(target.size_gb * GB),
-        plain=target.build is not None and target.build.kind == "packages",
-        host=target.host,
-    )
 
 
 def planned_image(target: Target, *, here: bool = True) -> str:
@@ -277,57 +230,47 @@ def _dockerfile(build: Build) -> Path:
     return path
 
 
-def obtain(wanted: Pull, pulling: Pulling, host: Host, *, allow_pull: bool = True) -> Image:
-    """Return an image that is here, or pull it, one at a time on a machine.
+def obtain(target: Target, pulling: Pulling, host: Host, *, allow_pull: bool = True) -> Image:
+    """Return the target's image, or the base that it is built on; pull it if it is not here, one at a time.
 
     Raises NotMade if that is not allowed, NeedsPull if it is large and large ones were not asked for, and Unavailable
     if it is not to be had.
     """
-    found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
-    if found is not None:
+    reference = base_image(target)
+    find = functools.partial(docker.find_image, reference, target.docker_platform, target.host)
+    if found := find():
         return found
     if not allow_pull:
-        raise NotMade(f"needs image {wanted.reference} to be pulled, which was not allowed")
-    if wanted.large and not pulling.large:
-        raise NeedsPull(f"needs --pull ({wanted.in_words})")
+        raise NotMade(f"needs image {reference} to be pulled, which was not allowed")
+    if _is_large(target) and not pulling.large:
+        raise NeedsPull(f"needs --pull ({size(target)})")
     with locked(f"pull-{host.machine}".rstrip("-"), timeout=PATIENCE, needed=pulling.needed):
         # Whoever had the lock before may have pulled this very image.
-        found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
-        return found or _pulled(wanted, pulling)
+        return find() or _pulled(reference, target, pulling)
 
 
-def _pulled(wanted: Pull, pulling: Pulling) -> Image:
+def size(target: Target) -> str:
+    """Return the size of the target's image in words, as matrix.yaml declares it."""
+    return "size unknown" if target.size_gb is None else f"{target.size_gb:g} GB"
+
+
+def _is_large(target: Target) -> bool:
+    """Tell whether an image is above the threshold, as one of unknown size is.
+
+    The plain Python of package images is not: it has some 50 MB.
+    """
+    plain = target.build is not None and target.build.kind == "packages"
+    return not plain if target.size_gb is None else target.size_gb > threshold()
+
+
+def _pulled(reference: str, target: Target, pulling: Pulling) -> Image:
     try:
         return docker.pull_image(
-            wanted.reference, wanted.platform, tell=pulling.tell, needed=pulling.needed, host=wanted.host
+            reference, target.docker_platform, tell=pulling.tell, needed=pulling.needed, host=target.host
         )
     except ImageRefused as error:
-        needs = f"needs image {wanted.reference}"
+        needs = f"needs image {reference}"
         if error.begun:
             raise BrokenOff(f"{needs}, whose pull broke off: {error}") from error
         kind = Unreachable if error.unreachable else Unavailable
         raise kind(f"{needs}, which cannot be pulled: {error}") from error
-
-
-def to_pull(targets: Iterable[Target], via: Via, host: Host) -> Iterator[str]:
-    """Yield a line that names the images that targets would have to pull, with their sizes; none if all are here."""
-    threshold()  # a variable that cannot be read is an error before anything is looked for
-    able = [
-        target
-        for target in targets
-        if via != "venv"
-        and (host.docker or target.host)
-        and can_run(target, host_of(target, host), via) is None
-    ]
-    missing = dict.fromkeys(wanted_pull(target) for target in able if _missing(target))
-    if missing:
-        each = (f"{pull.reference} ({pull.in_words}{', --pull' * pull.large})" for pull in missing)
-        yield f"images not here yet: {', '.join(each)}"
-
-
-def _missing(target: Target) -> bool:
-    wanted, platform = (base_image(target), planned_image(target)), target.docker_platform
-    try:
-        return not any(docker.find_image(one, platform, target.host) for one in wanted)
-    except InfraError:
-        return False  # the daemon has gone: the cells will say so

@@ -12,25 +12,18 @@ from typing import Any
 import pytest
 
 from harness.errors import HandledError
-from harness.matrix import Build
+from harness.matrix import Build, Target
 from harness.run import docker
 from harness.run.docker import Daemon, Image
-from harness.run.provision.host import Host, look_at_host
-from harness.run.provision.images import (
-    THRESHOLD_VARIABLE,
-    Pull,
-    Pulling,
-    amount,
-    obtain,
-    threshold,
-    to_pull,
-)
+from harness.run.local import How
+from harness.run.provision.host import Host
+from harness.run.provision.images import THRESHOLD_VARIABLE, Pulling, obtain
 from harness.run.provision.model import NeedsPull, Unreachable
 from harness.run.provision.prepare import prepare
 from harness.run.target import TargetRunner
 from tests import needs
 from tests.run.bench import cell
-from tests.run.provision.factory import gpu_target, target
+from tests.run.provision.factory import target
 from tests.run.provision.registries import Registry, forget, registry
 
 AMD64 = "linux/amd64"
@@ -66,15 +59,15 @@ class World:
 @pytest.mark.unit
 def test_a_large_image_is_pulled_only_where_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(monkeypatch)
-    large, small = Pull("a/large:1", AMD64, 6_200_000_000), Pull("a/small:1", AMD64, 1_900_000_000)
-    unknown = Pull("a/unknown:1", AMD64)
+    large, small = image("a/large:1", size_gb=6.2), image("a/small:1", size_gb=1.9)
+    unknown = image("a/unknown:1")
     with pytest.raises(NeedsPull, match=r"^needs --pull \(6\.2 GB\)$"):
         obtain(large, Pulling(), HOST)
     with pytest.raises(NeedsPull, match=r"^needs --pull \(size unknown\)$"):
         obtain(unknown, Pulling(), HOST)
     obtain(small, Pulling(), HOST)
-    obtain(Pull("python:3", AMD64, plain=True), Pulling(), HOST)
-    assert world.pulled == ["a/small:1", "python:3"]
+    obtain(target(), Pulling(), HOST)
+    assert world.pulled == ["a/small:1", "python:3.11-slim"]
     obtain(large, Pulling(large=True), HOST)
     obtain(unknown, Pulling(large=True), HOST)
     assert world.pulled[2:] == ["a/large:1", "a/unknown:1"]
@@ -84,20 +77,21 @@ def test_a_large_image_is_pulled_only_where_that_was_asked_for(monkeypatch: pyte
 
 @pytest.mark.unit
 def test_the_threshold_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert amount(46_000_000) == "46 MB"
+    World(monkeypatch)
     monkeypatch.setenv(THRESHOLD_VARIABLE, "0.5")
-    assert Pull("a", AMD64, 600_000_000).large
+    with pytest.raises(NeedsPull):
+        obtain(image("a", size_gb=0.6), Pulling(), HOST)
     monkeypatch.setenv(THRESHOLD_VARIABLE, "0.7")
-    assert not Pull("a", AMD64, 600_000_000).large
+    obtain(image("a", size_gb=0.6), Pulling(), HOST)
     for text in ("much", "-1", "nan"):
         monkeypatch.setenv(THRESHOLD_VARIABLE, text)
         with pytest.raises(HandledError, match=rf"{THRESHOLD_VARIABLE}={text} is no number of GB"):
-            threshold()
+            How()
 
 
-def gpu_less(image: str, name: str = "toy", **changes: Any) -> Any:
+def image(reference: str, **changes: Any) -> Target:
     """Return a target that is pulled and can run anywhere."""
-    return target(name=name, image=image, build=None, **changes)
+    return target(image=reference, build=None, **changes)
 
 
 @pytest.mark.unit
@@ -105,24 +99,7 @@ def test_a_target_whose_image_needs_pull_takes_no_other_way(monkeypatch: pytest.
     """Its virtual environment would be gigabytes too, and nobody asked for those either."""
     World(monkeypatch)
     with pytest.raises(NeedsPull):
-        prepare(gpu_less("a/large:1"), "auto", host=HOST)
-
-
-@pytest.mark.unit
-def test_the_images_that_are_not_here_are_named_with_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, "a/here:1")
-    monkeypatch.delenv("TRT_COMPAT_BASE_IMAGE", raising=False)
-    targets = [
-        gpu_less("a/large:1", "big", size_gb=6.0),
-        gpu_less("a/large:1", "bigger", size_gb=6.0),
-        gpu_less("a/here:1", "here"),
-        gpu_target(name="elsewhere"),
-        *(target(name=f"small{number}") for number in range(6)),
-    ]
-    told = "images not here yet: a/large:1 (6.0 GB, --pull), python:3.11-slim (size unknown)"
-    assert list(to_pull(targets, "auto", HOST)) == [told]
-    assert list(to_pull(targets, "venv", HOST)) == []
-    assert not world.pulled
+        prepare(image("a/large:1"), "auto", host=HOST)
 
 
 @pytest.mark.unit
@@ -139,7 +116,7 @@ def test_pulls_are_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return world.pull(reference, platform, **options)
 
     monkeypatch.setattr(docker, "pull_image", pull)
-    wanted = [Pull(f"a/{name}:1", AMD64) for name in ("one", "two", "three", "one")]
+    wanted = [image(f"a/{name}:1") for name in ("one", "two", "three", "one")]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda one: obtain(one, Pulling(large=True), HOST), wanted))
     assert most == 1
@@ -165,14 +142,14 @@ def test_a_pull_tells_its_layers_and_fetches_none_twice(shop: Registry) -> None:
     forget(one, two)
     try:
         told: list[str] = []
-        image = docker.pull_image(one, AMD64, tell=told.append)
-        assert image.platform == AMD64
+        found = docker.pull_image(one, AMD64, tell=told.append)
+        assert found.platform == AMD64
         assert told[-1] == f"pulling {one}: 2 of 2 layers"
         before = set(shop.fetched("one"))
         docker.pull_image(two, AMD64)
         assert not before & set(shop.fetched("two"))
         forget(two)
-        prepare(gpu_less(one), "docker")
+        prepare(image(one), "docker")
         assert set(shop.fetched("one")) == before
     finally:
         forget(one, two)
@@ -185,7 +162,7 @@ def test_a_pull_that_breaks_off_is_infrastructure_and_the_record_says_so(shop: R
     forget(reference)
     shop.lose_largest()
     # `packages` could be had without the image: not so by somebody who asked for that.
-    runner = TargetRunner(gpu_less(reference, size_gb=0.003), via="auto", run_id="pulls")
+    runner = TargetRunner(image(reference, size_gb=0.003), via="auto", run_id="pulls")
     outcome, _ = runner.run(cell("echo", runner.target))
     assert outcome.state == "infra_error"
     assert outcome.reason.startswith(f"needs image {reference}, whose pull broke off: ")
@@ -198,7 +175,7 @@ def test_a_registry_that_is_not_there_is_infrastructure_too(shop: Registry) -> N
     reference = shop.reference("gone")
     shop.gate.cut()
     with pytest.raises(Unreachable, match=rf"^needs image {reference}, which cannot be pulled: "):
-        obtain(Pull(reference, AMD64), Pulling(large=True), HOST)
+        obtain(image(reference), Pulling(large=True), HOST)
 
 
 @pytest.mark.integration
@@ -207,6 +184,5 @@ def test_what_an_image_is_built_on_is_pulled_as_well(shop: Registry) -> None:
     reference = shop.put("base", os.urandom(1000))
     forget(reference)
     chosen = target(build=Build("ngc", reference), packages=())
-    assert [reference in line for line in to_pull([chosen], "docker", look_at_host())] == [True]
     with pytest.raises(NeedsPull, match=r"^needs --pull \(size unknown\)$"):
         prepare(chosen, "docker")
