@@ -20,7 +20,7 @@ from typing import Any
 
 from harness.errors import InfraError
 from harness.run.docker.client import DaemonRefused, ask, environment, program, reason
-from harness.run.docker.reaper import PROJECT_LABEL, gone, labels, leave, remove
+from harness.run.docker.reaper import PROJECT_LABEL, gone, labels, remove
 from harness.run.transport import ExitStatus, ProcessTransport, signal_name
 
 #: Nobody: neither root nor an account that owns anything in an image or on a host that mounts one.
@@ -187,20 +187,15 @@ class DockerTransport(ProcessTransport):
         return ExitStatus(code=code, out_of_memory=out_of_memory)
 
     def _end(self) -> None:
-        """Kill an agent that does not end by itself; remove the container, or leave it to the reaper."""
-        ended = self._ended_within(_ENDS)
-        try:
-            if not ended:
+        """Kill an agent that does not end by itself; remove the container, or leave it to the next run's reaper."""
+        with contextlib.suppress(InfraError):
+            if not self._ended_within(_ENDS):
                 with contextlib.suppress(DaemonRefused):
                     ask("kill", self.name, host=self._host)
-                ended = self._ended_within(_DIES)
+                self._ended_within(_DIES)
             with contextlib.suppress(InfraError):
                 self._ended = self._ended or self._inspected()
             remove(self.name, self._host)
-        except InfraError:
-            ended = False
-        if not ended:
-            leave(self.name)
 
 
 def _copy_in(container: str, folder: Path, files: Sequence[str], host: str) -> None:

@@ -1,14 +1,12 @@
-"""Removes containers whose harness died: SIGKILL leaves nobody to remove them.
+"""Removes containers whose harness was killed by SIGKILL.
 
-Every container says in its labels which process owns it. One whose owner is gone is removed. One owned from
-another machine (several harnesses may share a remote daemon) cannot be judged from here: it is removed only when
-it ended over an hour ago, which its owner, alive, would have seen.
+The labels of a container name the process that owns it; the container goes if that process is gone. An owner on another
+machine cannot be looked up: several harnesses may share a remote daemon, and each removes its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import hashlib
 import json
 import os
@@ -22,11 +20,8 @@ PROJECT_LABEL = "trt-compat"
 OWNER_LABEL = "trt-compat.owner"
 RUN_LABEL = "trt-compat.run"
 TARGET_LABEL = "trt-compat.target"
-_FOREIGN_GRACE = dt.timedelta(hours=1)
 _PROC = Path("/proc")
 _MACHINE = Path("/etc/machine-id")
-#: Containers of this process that nobody holds any more.
-_LEFT: set[str] = set()
 
 
 class Owner(NamedTuple):
@@ -53,21 +48,12 @@ def labels(target: str, run: str) -> dict[str, str]:
     }
 
 
-def leave(name: str) -> None:
-    """Hand over a container of this process that could not be removed, as its daemon was gone."""
-    _LEFT.add(name)
-
-
 def reap(host: str = "") -> tuple[str, ...]:
-    """Remove this project's orphaned containers and return their names; raises InfraError without a daemon.
-
-    Those of this process that were left to the reaper are orphans too.
-    """
+    """Remove this project's orphaned containers and return their names; raises InfraError without a daemon."""
     removed = []
     for container in _containers(host):
         name = str(container["Name"]).lstrip("/")
-        if (name in _LEFT or _orphaned(container)) and remove(name, host):
-            _LEFT.discard(name)
+        if _orphaned(container) and remove(name, host):
             removed.append(name)
     return tuple(removed)
 
@@ -103,20 +89,9 @@ def _containers(host: str) -> list[dict[str, Any]]:
 def _orphaned(container: dict[str, Any]) -> bool:
     words, here = str(container["Config"]["Labels"][OWNER_LABEL]).split(" "), this_process()
     # Without /proc no process has a start time, and none can be told from another.
-    if words[:2] == [here.host, here.namespace] and len(words) == len(here) and words[3]:
-        return _started(int(words[2])) != words[3]
-    state = container["State"]
-    return not state["Running"] and _ended_long_ago(state["FinishedAt"], dt.datetime.now(dt.timezone.utc))
-
-
-def _ended_long_ago(finished: str, now: dt.datetime) -> bool:
-    # "2026-11-20T10:19:51.618845579Z"; Python 3.10 reads no nanoseconds, and seconds will do.
-    try:
-        when = dt.datetime.strptime(finished[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=dt.timezone.utc)
-    except ValueError:
+    if words[:2] != [here.host, here.namespace] or len(words) != len(here) or not words[3]:
         return False
-    never = when.year == 1
-    return not never and now - when > _FOREIGN_GRACE
+    return _started(int(words[2])) != words[3]
 
 
 def _host() -> str:

@@ -14,7 +14,7 @@ import pytest
 from harness.errors import InfraError
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
 from harness.run.docker.images import canonical
-from harness.run.docker.reaper import RUN_LABEL, leave, reap
+from harness.run.docker.reaper import RUN_LABEL, remove
 from tests import needs
 from tests.processes import open_files
 from tests.waiting import PATIENCE, wait_for
@@ -142,8 +142,7 @@ def test_weights_lie_in_a_volume_that_goes_with_the_container(tmp_path: Path, re
         assert made.receive(PATIENCE).split() == [str(9 << 20).encode(), b"False", b"False"]
         (volume,) = (each["Name"] for each in inspect(made.name)["Mounts"] if each["Type"] == "volume")
         if reaped:
-            leave(made.name)
-            assert made.name in reap()
+            assert remove(made.name)
     finally:
         made.close()
     found = subprocess.run(["docker", "volume", "inspect", volume], capture_output=True, check=False)
