@@ -48,7 +48,7 @@ from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
 from harness.run.key import answering, keys_of
-from harness.run.local import Executor, Here, Runners
+from harness.run.local import Here, Runners
 from harness.run.provision.images import THRESHOLD_VARIABLE
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import TASK_FILE, SlurmExecutor
@@ -202,7 +202,7 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def _executor(options: argparse.Namespace, run_id: str) -> Executor:
+def _executor(options: argparse.Namespace, run_id: str) -> Here | SlurmExecutor:
     """Return who runs the cells; raises HandledError or InfraError where there is no Slurm to do so."""
     if options.executor == "local":
         return Here(Runners(how_of(options), is_news, run_id))
@@ -220,7 +220,7 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
 def _run(
     cells: tuple[Cell, ...],
     store: Store,
-    executor: Executor,
+    executor: Here | SlurmExecutor,
     judged: dict[str, Judged],
 ) -> None:
     """Run cells and judge them as they come."""

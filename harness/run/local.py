@@ -102,27 +102,14 @@ class Runners:
 _LEAST, _LOOK = 2, 1.0
 
 
-class Executor(Protocol):
-    """Runs cells on this machine (`Here`) or on a cluster (`SlurmExecutor`)."""
-
-    def plan(self, cells: Sequence[Cell]) -> Iterable[str]:
-        """Return the plan of `run` as lines; nothing is started or written."""
-
-    def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
-        """Append the record of every cell to the store as it comes, and report it, one at a time.
-
-        `live` shows the activity of the moment, where a terminal can. Whatever ends this ends all that it started.
-        """
-
-
 class Here:
-    """Runs cells on this machine; an Executor."""
+    """Runs cells on this machine, as `SlurmExecutor` does on a cluster."""
 
     def __init__(self, runners: Runners) -> None:
         self._runners = runners
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
-        """Yield the cells that would run, with their places and lines."""
+        """Yield the cells that would run, with their places and lines; starts and writes nothing."""
         via, host = self._runners.how.via, look_at_host()
         for target in {cell.target.name: cell.target for cell in cells}.values():
             mine = [cell for cell in cells if cell.target.name == target.name]
@@ -139,7 +126,8 @@ class Here:
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Run the cells, each target's in environments of its own; emulated platforms go first: they take longest.
 
-        An interrupt ends the agents and leaves the records.
+        Each record goes to the store, then to `report`, one at a time. `live` shows the work of the moment on a
+        terminal. An interrupt ends the agents and leaves the records.
         """
         runners = self._runners
         runners.prepared = runners.prepared or PreparedVariants(cell.variant for cell in cells)

@@ -153,7 +153,7 @@ class _Job:
 
 
 class SlurmExecutor:
-    """Runs cells on the nodes of a cluster; an Executor.
+    """Runs cells on the nodes of a cluster, as `Here` does on this machine.
 
     `words` are the options of `run` on a node. The nodes see `folder`, the current folder and the Python as this
     machine does.
