@@ -12,13 +12,12 @@ target never raises: it is in the result.
 
 from __future__ import annotations
 
-import html
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import Any, ParamSpec
 
 from harness.case import load_cases
 from harness.errors import HandledError, InfraError
@@ -32,9 +31,7 @@ from harness.models.checking import Begun, Check, Event
 from harness.models.own.model import OwnModel
 from harness.models.trying import run_models
 from harness.plan import all_cells, select
-from harness.record.from_json import plain
 from harness.record.store import Store
-from harness.report.further import Row, further_rows
 from harness.report.model import Results, load_results
 from harness.report.writer import build_report
 from harness.run.commands import published_lines
@@ -43,10 +40,6 @@ from harness.run.prepared import PreparedVariants, with_models
 from harness.run.provision.model import Via
 from harness.shipped import looked_up
 from harness.text import did_you_mean
-
-if TYPE_CHECKING:
-    # No dependency of this project.
-    import pandas as pd
 
 __all__ = [
     "Checked",
@@ -59,20 +52,6 @@ __all__ = [
     "load_results",
     "measure",
 ]
-
-_COLUMNS = (
-    "target",
-    "version",
-    "class",
-    "signature",
-    "operator",
-    "node",
-    "precision",
-    "kept",
-    "wanted",
-    "median_ms",
-    "reason",
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,56 +117,30 @@ class Checked:
         """Return the tries on a target beyond the model as it is; its fields are None where nothing was asked."""
         return self.answer(target).further
 
-    def further_json(self) -> list[dict[str, Any]]:
-        """Return the further tries as plain data, as `results.json` has it under `further`."""
-        return [plain(each.tried) for each in self.answers if each.tried]
-
     def rows(self) -> list[dict[str, Any]]:
         """Return a plain row for each target.
 
         `precision` is the narrow type that nodes are to run in, None where none is, and `kept` of `wanted` nodes do.
         `median_ms` is None where nothing was timed.
         """
-        return [dict(zip(_COLUMNS, _row(each), strict=True)) for each in self.results]
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the rows as a data frame; raises ImportError where pandas is not installed."""
-        import pandas as pd  # noqa: PLC0415  (no dependency of this project)
-
-        return pd.DataFrame(self.rows(), columns=list(_COLUMNS))
-
-    def _repr_html_(self) -> str:
-        shown = _table(self.model, _COLUMNS, [row.values() for row in self.rows()])
-        tried = further_rows(each.tried for each in self.answers if each.tried)
-        return shown + (_table("Tried further", Row._fields, tried) if tried else "")
+        return list(map(_row, self.results))
 
 
-def _table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in columns)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    return f"<table><caption>{html.escape(caption)}</caption><tr>{head}</tr>{body}</table>"
-
-
-def _row(judged: Judged) -> tuple[object, ...]:
+def _row(judged: Judged) -> dict[str, Any]:
     found, kept = judged.diagnosis, coverage(judged)
-    return (
-        judged.cell.target.name,
-        judged.cell.target.version,
-        str(judged.classification.cls),
-        judged.signature,
-        found.operator if found else "",
-        found.node if found else "",
-        str(kept[0]) if kept else None,
-        kept[1] if kept else 0,
-        kept[2] if kept else 0,
-        median_ms(judged),
-        judged.classification.reason,
-    )
-
-
-def _cell(value: object) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
-    return f"<td>{html.escape(text)}</td>"
+    return {
+        "target": judged.cell.target.name,
+        "version": judged.cell.target.version,
+        "class": str(judged.classification.cls),
+        "signature": judged.signature,
+        "operator": found.operator if found else "",
+        "node": found.node if found else "",
+        "precision": str(kept[0]) if kept else None,
+        "kept": kept[1] if kept else 0,
+        "wanted": kept[2] if kept else 0,
+        "median_ms": median_ms(judged),
+        "reason": judged.classification.reason,
+    }
 
 
 _Options = ParamSpec("_Options")
