@@ -27,7 +27,8 @@ matrix: $(VENV)/run.stamp
 # Ten minutes on a GPU for this project: one target, one image, and the file to send.
 first-contact: $(VENV)/run.stamp
 	@test -n "$(TARGET)" || { echo "name one: make first-contact TARGET=trt102 ARGS=\"--account NAME\""; exit 2; }
-	$(BIN)/python -m harness submit --target "$(TARGET)" --pull $(ARGS)
+	-$(BIN)/python -m harness run --target "$(TARGET)" --pull
+	$(BIN)/python -m harness submit --target "$(TARGET)" $(ARGS)
 
 # All but what needs more than Python, git and a network, and what takes long.
 test: $(VENV)/dev.stamp

@@ -139,7 +139,7 @@ def submission(measured: Sequence[Measured], account: str) -> bytes:
     """
     told = [each for each in measured if each[0].state == "done"]
     if not told:
-        why = measured[0][0].reason if measured else "no cell was started"
+        why = measured[0][0].reason if measured else "`trt-compat run` of the target comes first"
         raise HandledError(f"nothing was measured: {why}")
     uuids = {outcome.stamps.environment.get("gpu_uuid", "") for outcome, _ in told}
     if uuids == {""} or len(uuids) != 1:

@@ -16,7 +16,7 @@ from harness.cli import main
 from harness.cli import submit as submitting
 from harness.errors import HandledError
 from harness.record.outcome import OTHERS
-from harness.run import stamps
+from harness.record.store import Store
 from harness.run.observation import LONGEST
 from harness.share import scrub
 from harness.share.scrub import Scrubber, scrubber, without_neighbours
@@ -187,29 +187,30 @@ def test_a_submission_is_of_one_gpu(project: Path) -> None:
             submission(measured, "alice")
 
 
-def refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the sentence with which `submit` refuses to measure anything."""
-    assert main(["submit", "--target", "trt102", "--account", "alice", *options]) == 2
-    return capsys.readouterr().err
-
-
-def test_only_a_clean_checkout_of_the_project_is_measured(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def recorded(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record what was measured in the project; return the line that submits it."""
     monkeypatch.setattr(submitting, "TOP", project)
     monkeypatch.chdir(project)
-    (project / "cases" / "toy.py").write_text("# changed\n", encoding="utf-8")
-    assert "is changed, and nobody could tell" in refused([], capsys)
-    (project / ".git").rename(project / "gone")
-    stamps.harness_commit.cache_clear()
-    assert "is no checkout of the project" in refused([], capsys)
+    with Store(project / "reports", run="r1") as store:
+        for cell in cells(project):
+            store.append(*measure(cell)[1:])
+    return ["submit", "--target", "trt86", "--account", "alice", "--output", ".git/sent.jsonl.xz"]
 
 
-def test_where_the_file_cannot_go_is_said_before_anything_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_was_recorded_is_written(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ten minutes of a GPU later it would be too late."""
-    output = tmp_path / "gone" / "file.jsonl.xz"
-    assert "gone/file.jsonl.xz: its folder is not there; make it" in refused(
-        ["--output", str(output)], capsys
-    )
+    words = recorded(project, monkeypatch)
+    assert main(words) == 0
+    assert "2 cells of trt86" in capsys.readouterr().out
+    assert len(read(project / ".git" / "sent.jsonl.xz", "alice").records) == 2
+    assert main([*words, "-k", "nothing"]) == 2
+
+
+def test_only_a_clean_checkout_of_the_project_is_sent(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = project / "cases" / "toy.py"
+    module.write_text(f"{module.read_text(encoding='utf-8')}# changed\n", encoding="utf-8")
+    assert main(recorded(project, monkeypatch)) == 2
+    assert "was measured by a changed checkout, or by none" in capsys.readouterr().err
