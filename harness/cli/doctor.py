@@ -25,11 +25,11 @@ def do_doctor(options: argparse.Namespace) -> int:
     project = load_project(options)
     host = look_at_host()
     print("this machine")
-    for line in _describe(host):
+    for line in (*_describe(host), f"cache         {cache_dir()} ({CACHE_VARIABLE} moves it)"):
         print(f"  {line}")
     for target in {target.host: target for target in project.matrix if target.host}.values():
         print(target.host)
-        for line in _describe_there(host_of(target, host)):
+        for line in _describe(host_of(target, host)):
             print(f"  {line}")
     lacking: dict[str, list[Target]] = {}
     able: list[Target] = []
@@ -75,28 +75,11 @@ def _what_next(project: Project, able: list[Target], options: argparse.Namespace
 
 
 def _describe(host: Host) -> Iterator[str]:
-    yield from _describe_hardware(host)
-    if host.docker is None:
-        yield f"Docker        no: {host.docker_reason}; engines run in virtual environments"
-    else:
-        where = ", Docker Desktop" if host.docker.desktop else ""
-        where += f" at {host.docker.address}, another machine" if host.docker_elsewhere else ""
-        yield f"Docker        {host.docker.version}{where}{_runtime(host)}"
-    yield _emulated(host)
-    yield f"cache         {cache_dir()} ({host.free_disk_mib >> 10} GiB free; {CACHE_VARIABLE} moves it)"
-
-
-def _describe_there(host: Host) -> Iterator[str]:
-    """Describe the machine that targets name as their host."""
-    if host.docker is None:
+    """Yield the lines on a machine; one that a target names and Docker does not reach has no architecture."""
+    docker = host.docker
+    if not host.architecture:
         yield host.docker_reason
         return
-    yield from _describe_hardware(host)
-    yield f"Docker        {host.docker.version}{_runtime(host)}"
-    yield _emulated(host)
-
-
-def _describe_hardware(host: Host) -> Iterator[str]:
     yield f"architecture  {host.architecture}"
     if not host.gpus:
         yield f"GPU           none: {host.gpu_reason}"
@@ -106,11 +89,11 @@ def _describe_hardware(host: Host) -> Iterator[str]:
         yield "Windows       this is WSL2, with the driver of Windows"
     if host.jetson:
         yield f"Jetson        L4T {host.jetson}"
-
-
-def _runtime(host: Host) -> str:
-    return "" if host.docker is None or host.docker.nvidia_runtime else ", without the NVIDIA runtime"
-
-
-def _emulated(host: Host) -> str:
-    return f"emulated      {', '.join(sorted(host.emulated)) or 'no other architecture'}"
+    if docker is None:
+        yield f"Docker        no: {host.docker_reason}; engines run in virtual environments"
+    else:
+        where = ", Docker Desktop" if docker.desktop else ""
+        where += f" at {docker.address}, another machine" if host.docker_elsewhere else ""
+        runtime = "" if docker.nvidia_runtime else ", without the NVIDIA runtime"
+        yield f"Docker        {docker.version}{where}{runtime}"
+    yield f"emulated      {', '.join(sorted(host.emulated)) or 'no other architecture'}"

@@ -129,43 +129,26 @@ def keys_of(cells: Iterable[Cell], today: Mapping[str, Today], via: Via = "auto"
 
     Their models are built. This machine is looked at, and nothing is made, pulled or started.
     """
-    places = _Places(via)
-    return {
-        cell.id: cell_key(
-            cell.id,
-            today[cell.id].model_sha256,
-            today[cell.id].recipe_sha256,
-            places.of(cell.target, inapplicable_because(cell)),
-        )
-        for cell in cells
-    }
-
-
-class _Places:
-    """Looks up where targets would run here, each once."""
-
-    def __init__(self, via: Via) -> None:
-        self._via = via
-        self._host: Host | None = None
-        self._found: dict[tuple[str, bool, str | None], str] = {}
-
-    def of(self, target: Target, reason: str | None) -> str:
-        """Return where a target runs; `reason` says why a cell means nothing on it, wherever that is."""
+    places: dict[tuple[str, bool, str | None], str] = {}
+    here, found = functools.cache(look_at_host), {}
+    for cell in cells:
+        target, reason, now = cell.target, inapplicable_because(cell), today[cell.id]
         # A case may be untrusted on a target that others trust.
         place = (target.name, target.untrusted, reason)
-        if place not in self._found:
-            self._found[place] = placed_in(target, reason or self._place(target))
-        return self._found[place]
+        if place not in places:
+            places[place] = placed_in(target, reason or _place(target, via, here()))
+        found[cell.id] = cell_key(cell.id, now.model_sha256, now.recipe_sha256, places[place])
+    return found
 
-    def _place(self, target: Target) -> str:
-        self._host = self._host or look_at_host()
-        host = host_of(target, self._host)
-        try:
-            lacking = can_run(target, host, self._via)
-            return lacking or place_of(prepare(target, self._via, allow_build=False, host=host))
-        except (NotMade, Unavailable, InfraError, HandledError):
-            # What is wrong is said when the cells are run.
-            return ""
+
+def _place(target: Target, via: Via, here: Host) -> str:
+    """Return the place that a target would run in here, "" if the machinery fails, which the run then says."""
+    host = host_of(target, here)
+    try:
+        lacking = can_run(target, host, via)
+        return lacking or place_of(prepare(target, via, allow_build=False, host=host))
+    except (NotMade, Unavailable, InfraError, HandledError):
+        return ""
 
 
 def answering(

@@ -7,7 +7,7 @@ import re
 import threading
 import traceback
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError, described
@@ -45,19 +45,12 @@ class Aborted(Exception):
     """The run was interrupted; the cell in hand has no record."""
 
 
-class _GivenUp(NamedTuple):
-    """Why no cell of the target can run here, and the state that each is recorded in."""
+class _GivenUp(Exception):
+    """No cell of the target can run here; each is recorded in `state` with `reason`."""
 
-    state: State
-    reason: str
-
-
-class _GivenUpError(Exception):
-    """No cell of the target can run here."""
-
-    def __init__(self, why: _GivenUp) -> None:
-        super().__init__(why.reason)
-        self.why = why
+    def __init__(self, state: State, reason: str) -> None:
+        super().__init__(reason)
+        self.state, self.reason = state, reason
 
 
 class TargetRunner:
@@ -179,8 +172,9 @@ class TargetRunner:
         for _ in range(_TRIES):
             try:
                 return (yield from self._observe(cell, turn, why))
-            except _GivenUpError as error:
-                return Recorded(self._blank(cell, *error.why), self._preflight_log())
+            except _GivenUp as error:
+                log = self._preflight.log if self._preflight else ()
+                return Recorded(self._blank(cell, error.state, error.reason), "\n".join(log))
             except InfraError as error:
                 self._recover()
                 lost = str(error)
@@ -213,20 +207,17 @@ class TargetRunner:
                 self._end_agent()
 
     def _live(self) -> Session:
-        """Return the live agent, started where there is none; raises _GivenUpError where none is to be had."""
+        """Return the live agent, started where there is none; raises _GivenUp if there can be none."""
         self._refuse_aborted()
         self._agent = self._agent or self._started()
         if isinstance(self._agent, _GivenUp):
-            raise _GivenUpError(self._agent)
+            raise self._agent
         return self._agent
 
     @property
     def runs(self) -> bool:
         """Tell whether it has a live agent."""
         return isinstance(self._agent, Session)
-
-    def _preflight_log(self) -> str:
-        return "\n".join(self._preflight.log if self._preflight else ())
 
     def _place(self, cell: Cell) -> str:
         """Return where the agent has the weights beside a model, brought there once; "" where it holds them itself."""

@@ -22,9 +22,7 @@ from tests.cli import project
 
 pytestmark = pytest.mark.unit
 
-BARE = Host(
-    "amd64", gpu_reason="nvidia-smi is not installed", docker_reason="nobody listens", free_disk_mib=2048
-)
+BARE = Host("amd64", gpu_reason="nvidia-smi is not installed", docker_reason="nobody listens")
 DOCKER = Daemon("28.0", "here", "amd64", nvidia_runtime=False, address="unix:///x")
 GPU = Gpu("GPU Nine", "GPU-9", "8.9", "600.1", 24000)
 

@@ -114,7 +114,7 @@ def test_lines_to_paste_name_the_host_and_published_ones_do_not(monkeypatch: pyt
     assert first.endswith(f" on {ORIN}, to be built")
 
 
-DAEMON = docker.Daemon("24.0", "orin", "amd64", nvidia_runtime=True, address=ORIN, root="/var/lib/docker")
+DAEMON = docker.Daemon("24.0", "orin", "amd64", nvidia_runtime=True, address=ORIN)
 FACTS = """Welcome to orin
 == boot
 7f9c7f68-0000-4000-8000-000000000000

@@ -59,8 +59,7 @@ class Daemon:
     """A daemon and its machine: host name, architecture (amd64 or arm64).
 
     `desktop` is True for Docker Desktop, whose daemon runs in a virtual machine of its own on the caller's machine.
-    `root` is the folder of its images, "" where unknown. `filters` tells whether its kernel can refuse system calls to
-    a container.
+    `filters` tells whether its kernel can refuse system calls to a container.
     """
 
     version: str
@@ -69,7 +68,6 @@ class Daemon:
     nvidia_runtime: bool
     address: str
     desktop: bool = False
-    root: str = ""
     filters: bool = True
 
 
@@ -214,7 +212,6 @@ def daemon(host: str = "") -> Daemon:
         nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
         address=address(host),
         desktop=info.get("OperatingSystem") == "Docker Desktop",
-        root=_root(info),
         filters=_filters(info),
     )
 
@@ -222,14 +219,6 @@ def daemon(host: str = "") -> Daemon:
 def _filters(info: Mapping[str, Any]) -> bool:
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     return any("name=seccomp" in option and "profile=unconfined" not in option for option in options)
-
-
-def _root(info: Mapping[str, Any]) -> str:
-    """Return the folder of the images: "" where containerd has them, whose folder the daemon does not name."""
-    of_containerd = any(
-        "io.containerd" in str(value) for pair in info.get("DriverStatus") or () for value in pair
-    )
-    return "" if of_containerd else str(info.get("DockerRootDir") or "")
 
 
 def met(host: str = "") -> bool:

@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import shlex
-import shutil
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,6 @@ from harness.errors import InfraError
 from harness.matrix import Target
 from harness.run.docker import Daemon, address, daemon
 from harness.run.docker.client import ARCHITECTURES, run_to_end, ssh_trouble
-from harness.run.provision.cache import cache_dir
 
 #: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
 EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
@@ -83,7 +81,6 @@ class Host:
     docker: Daemon | None = None
     docker_reason: str = ""
     docker_elsewhere: bool = False
-    free_disk_mib: int = 0
     wsl: bool = False
     render_groups: tuple[str, ...] = ()
     machine: str = ""
@@ -105,7 +102,6 @@ def look_at_host(root: Path = Path("/")) -> Host:
         _host(machine, gpus, reason, engine, facts),
         docker_reason=docker_reason,
         docker_elsewhere=engine is not None and runs_elsewhere(engine, socket.gethostname()),
-        free_disk_mib=_free_mib(cache_dir()),
     )
 
 
@@ -257,12 +253,6 @@ def ask_daemon(host: str = "") -> tuple[Daemon | None, str]:
         return daemon(host), ""
     except InfraError as error:
         return None, str(error)
-
-
-def _free_mib(folder: Path) -> int:
-    while not folder.exists():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free >> 20
 
 
 def _machine(boot: str) -> str:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import Requirement
@@ -21,7 +20,7 @@ from harness.text import one_line
 if TYPE_CHECKING:
     from harness.matrix import Target
 
-#: The Python to use as every target's virtual environment.
+#: The Python to use as every target's virtual environment, on a host that has an engine and reaches no package index.
 PYTHON_VARIABLE = "TRT_COMPAT_VENV_PYTHON"
 #: Seconds for its answer: TensorRT's libraries take 5 s to load, from a network folder much longer.
 _PATIENCE = 180
@@ -47,29 +46,12 @@ print("\\n" + json.dumps({"version": version, "error": said, "packages": found, 
 """
 
 
-@dataclass(frozen=True)
-class Installed:
-    """The engine in an interpreter: pins `name==version`, and a hash of the files that tells installations apart."""
+def installed_in(python: str, target: Target) -> tuple[tuple[str, ...], str]:
+    """Return the pins `name==version` of the target's packages in an interpreter, and a hash of their files.
 
-    pins: tuple[str, ...]
-    files: str
-
-
-def chosen() -> str | None:
-    """Return the interpreter that TRT_COMPAT_VENV_PYTHON names, or None.
-
-    It is for a host that has an engine installed and reaches no package index: `--via venv` starts the agent there and
-    installs nothing.
-    """
-    return os.environ.get(PYTHON_VARIABLE) or None
-
-
-def installed_in(python: str, target: Target) -> Installed:
-    """Return the target's engine and other packages as the interpreter holds them.
-
-    The engine counts by the version that it reports itself, whatever distribution holds it: a wheel, Debian's package,
-    an image's own. Raises Unavailable where it is missing or another, or where another package of the target is
-    missing, and HandledError where it is no Python.
+    The hash tells installations apart. The engine counts by the version that it reports itself, whatever distribution
+    holds it: a wheel, Debian's package, an image's own. Raises Unavailable if it, or another package of the target, is
+    missing or another, and HandledError for a program that is no Python.
     """
     answer = _ask(python, target.module)
     place = f"{python} ({PYTHON_VARIABLE})"
@@ -90,7 +72,7 @@ def installed_in(python: str, target: Target) -> Installed:
                 raise Unavailable(f"needs {name}, which {place} does not hold")
             names.add(name)
     pins = sorted(f"{name}=={held.get(name, answer['version'])}" for name in names)
-    return Installed(tuple(pins), hashlib.sha256(json.dumps(answer["files"]).encode()).hexdigest())
+    return tuple(pins), hashlib.sha256(json.dumps(answer["files"]).encode()).hexdigest()
 
 
 def _ask(python: str, module: str) -> dict[str, Any]:

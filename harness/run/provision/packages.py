@@ -36,7 +36,6 @@ from harness.run.provision.requirements import architecture
 _LAYOUT = 1
 #: What the C library of the base image must be at least; Debian 12 has 2.36, which NVIDIA's arm64 wheels need.
 _WHEELS = {"amd64": "x86_64-manylinux_2_28", "arm64": "aarch64-manylinux_2_36"}
-_OTHER_MACHINE = {"amd64": "aarch64", "arm64": "x86_64"}
 _TIMEOUT = 1800
 _UV_LOCK = threading.Lock()
 _PINS = "packages.json"
@@ -146,7 +145,8 @@ def site_command(target: Target, folder: str) -> list[str]:
     wheels = _WHEELS[architecture(target)]
     options = ["--target", folder, "--python-platform", wheels, "--python-version", target.python]
     asked = asked_for(target.packages)
-    return ["pip", "install", *options, *asked.options, *asked.pins]
+    # Native code that is compiled here would be for this machine.
+    return ["pip", "install", *options, "--only-binary", ":all:", *asked.options, *asked.pins]
 
 
 def _make_venv(target: Target, partial: Path) -> None:
@@ -162,7 +162,6 @@ def _make_site(target: Target, partial: Path) -> None:
     # uv wants some interpreter to ask; that of the harness is there.
     _uv(target, [*command[:2], "--python", sys.executable, *command[2:]])
     (partial / "engine.pth").write_text(ENGINE_FOLDER + "\n", encoding="ascii")
-    _refuse_foreign(target, folder)
     _finish(target, partial, folder)
 
 
@@ -170,18 +169,6 @@ def _finish(target: Target, root: Path, site_packages: Path) -> None:
     if asked_for(target.packages).shim:
         write_shim(site_packages)
     _write_pins(root, site_packages)
-
-
-def _refuse_foreign(target: Target, folder: Path) -> None:
-    """Refuse native code that was compiled from source for this machine where another architecture is wanted."""
-    other = _OTHER_MACHINE[architecture(target)]
-    for wheel in sorted(folder.glob("*.dist-info/WHEEL")):
-        tags = [line for line in wheel.read_text(encoding="utf-8").splitlines() if line.startswith("Tag:")]
-        if tags and all(tag.endswith(other) for tag in tags):
-            name = wheel.parent.name.removesuffix(".dist-info")
-            raise Unavailable(
-                f"needs {name} for {target.docker_platform}; the package index has only its source"
-            )
 
 
 def _uv_program() -> str:

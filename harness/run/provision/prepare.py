@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -144,11 +145,12 @@ def _venv_possible(target: Target, host: Host) -> bool:
 
 
 def _venv(target: Target, why: str, *, allow_build: bool) -> Environment:
-    own, folder, files = interpreter.chosen(), "", ""
-    if own is not None:
-        found = interpreter.installed_in(own, target)
-        python, pins, files = own, found.pins, found.files
-        note = f"{target.name} runs in {own}, as {interpreter.PYTHON_VARIABLE} says, with its own packages."
+    python, folder, files = os.environ.get(interpreter.PYTHON_VARIABLE, ""), "", ""
+    if python:
+        pins, files = interpreter.installed_in(python, target)
+        note = (
+            f"{target.name} runs in {python}, as {interpreter.PYTHON_VARIABLE} says, with its own packages."
+        )
     else:
         folder = str(packages.venv_folder(target))
         made, pins = packages.venv(target, allow_build=allow_build)

@@ -27,14 +27,13 @@ def can_run(target: Target, host: Host, via: Via = "auto") -> str | None:
         return f"needs the host that matrix.yaml names for {target.name}; {host.docker_reason}"
     if target.untrusted and host.docker is not None and not host.docker.filters:
         return f"needs confinement, as it is untrusted; {UNFILTERED}"
-    lacking = _refusal(target, host, via) or _impossible(target, host, via)
+    lacking = _jetson(target, host) if target.platform == "jetson" else _workstation(target, host, via)
     return f"{lacking} (on {target.host})" if lacking and target.host else lacking
 
 
-def _refusal(target: Target, host: Host, via: Via) -> str | None:
-    if target.platform == "jetson":
-        return _release(target, host)
-    return _gpu(target, host, via) if target.needs.gpu else None
+def _workstation(target: Target, host: Host, via: Via) -> str | None:
+    lacking = _gpu(target, host, via) if target.needs.gpu else None
+    return lacking or _architecture(target, host, via) or _packages(target, host, via)
 
 
 def older_driver(target: Target, host: Host) -> str:
@@ -69,24 +68,8 @@ def architecture(target: Target) -> str:
     return target.docker_platform.partition("/")[2]
 
 
-def _impossible(target: Target, host: Host, via: Via) -> str | None:
-    if target.platform == "jetson":
-        return _jetson(target, host)
-    return _architecture(target, host, via) or _packages(target, host, via)
-
-
-def _board(target: Target) -> str:
-    return f"a Jetson with Jetson Linux {target.needs.l4t}".rstrip()
-
-
-def _release(target: Target, host: Host) -> str | None:
-    if host.docker_elsewhere or host.jetson is None or target.needs.l4t_fits(host.jetson):
-        return None
-    return f"needs {_board(target)}; this one runs {host.jetson}"
-
-
 def _jetson(target: Target, host: Host) -> str | None:
-    wanted = _board(target)
+    wanted = f"a Jetson with Jetson Linux {target.needs.l4t}".rstrip()
     if host.docker is not None and host.docker_elsewhere:
         # A board reached over DOCKER_HOST: its release is not known here, its architecture and runtime are.
         if host.docker.architecture == "arm64" and host.docker.nvidia_runtime:
@@ -94,6 +77,8 @@ def _jetson(target: Target, host: Host) -> str | None:
         return f"needs {wanted}; the Docker daemon at {host.docker.address} is not on one"
     if host.jetson is None:
         return f"needs {wanted}; this machine is linux/{host.architecture} without /etc/nv_tegra_release"
+    if not target.needs.l4t_fits(host.jetson):
+        return f"needs {wanted}; this one runs {host.jetson}"
     return None
 
 

@@ -141,7 +141,6 @@ def test_a_target_says_what_it_lacks(chosen: Target, via: Via, host: Host, reaso
 def test_a_look_at_this_machine_gives_each_fact_or_why_not() -> None:
     host = look_at_host()
     assert host.architecture in ("amd64", "arm64")
-    assert host.free_disk_mib > 0
     assert (host.docker is None) == bool(host.docker_reason)
     assert (not host.gpus) == bool(host.gpu_reason)
 

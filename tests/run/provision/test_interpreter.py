@@ -68,13 +68,13 @@ def test_an_engine_counts_by_the_version_that_it_reports_itself(
     """NVIDIA's wheels, Debian's packages and images hold one engine under many names, and some under none."""
     if held:
         distribution(site, held, "1.31.1")
-    assert interpreter.installed_in(python, chosen()).pins == ("numpy==2.5.2", pin)
+    assert interpreter.installed_in(python, chosen())[0] == ("numpy==2.5.2", pin)
 
 
 def test_a_release_of_three_numbers_is_there_in_whichever_build_it_is(python: str) -> None:
     with pytest.raises(Unavailable):
         interpreter.installed_in(python, chosen(version="1.31"))
-    assert interpreter.installed_in(python, chosen(version="1.31.1.4")).files
+    assert interpreter.installed_in(python, chosen(version="1.31.1.4"))[1]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_environment_is_that_interpreter_and_nothing_is_made(
     monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     environment = prepare(chosen(), "venv", host=HOST)
     assert (environment.via, environment.python) == ("venv", python)
-    assert environment.packages == interpreter.installed_in(python, chosen()).pins
+    assert environment.packages == interpreter.installed_in(python, chosen())[0]
     assert environment.note == (
         f"toy runs in {python}, as TRT_COMPAT_VENV_PYTHON says, with its own packages."
     )

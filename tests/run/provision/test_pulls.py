@@ -27,7 +27,7 @@ from tests.run.provision.factory import target
 from tests.run.provision.registries import Registry, forget, registry
 
 AMD64 = "linux/amd64"
-DAEMON = Daemon("28.0", "here", "amd64", nvidia_runtime=True, address="unix:///x", root="/")
+DAEMON = Daemon("28.0", "here", "amd64", nvidia_runtime=True, address="unix:///x")
 HOST = Host("amd64", docker=DAEMON)
 
 
