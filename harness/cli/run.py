@@ -155,12 +155,14 @@ def _run_cells(options: argparse.Namespace) -> int:
         if len(reused) < len(cells):
             say(f"{len(cells) - len(reused)} of {len(cells)} cells to run")
             left = tuple(cell for cell in cells if cell.id not in reused)
+            gc.enable()
             try:
-                _run(left, store, executor, judged)
+                run_shown(left, store, executor, judged)
             except BaseException:
                 recorded = f"{len(judged)} of {len(cells)} cells are recorded"
                 _report_what_there_is(project, store, options, recorded)
                 raise
+            gc.disable()
         try:
             results = [judged[cell.id] for cell in cells if cell.id in judged]
             code = _answer(results, needed, len(reused), options)
@@ -217,14 +219,10 @@ def _executor(options: argparse.Namespace, run_id: str) -> Here | SlurmExecutor:
     return made
 
 
-def _run(
-    cells: tuple[Cell, ...],
-    store: Store,
-    executor: Here | SlurmExecutor,
-    judged: dict[str, Judged],
+def run_shown(
+    cells: Sequence[Cell], store: Store, executor: Here | SlurmExecutor, judged: dict[str, Judged]
 ) -> None:
-    """Run cells and judge them as they come."""
-    gc.enable()
+    """Run cells, judge them as they come, and show how far they are."""
     console = _Console(stderr=True)
     say = printer(console)
     mine: dict[str, Judged] = {}
@@ -267,7 +265,6 @@ def _run(
             progress.update(task, description=escape(visible(text)))
 
         executor.run(cells, store=store, report=report, say=say, live=live if console.is_terminal else None)
-    gc.disable()
 
 
 def _answer(judged: list[Judged], required: set[str], reused: int, options: argparse.Namespace) -> int:

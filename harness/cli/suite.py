@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import argparse
 import uuid
-from collections import Counter
 from collections.abc import Sequence
-
-from rich.console import Console
 
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
 from harness.cli.project import built, how_of, load_project, load_targets, required, write_report
-from harness.cli.terminal import printer
+from harness.cli.run import run_shown
 from harness.errors import HandledError
 from harness.judge.cell import is_news
-from harness.plan import Cell, select
-from harness.record.outcome import Outcome
+from harness.plan import select
 from harness.record.store import Store
 from harness.run.local import Here, Runners
 from harness.run.provision.requirements import refuse_unconfined
@@ -23,9 +19,6 @@ from harness.suites.items import find_suite
 from harness.suites.report import build_suite
 from harness.suites.running import About, SuitePrepared, SuiteStore
 from harness.text import one_line
-
-#: Models between two lines of progress.
-_EVERY = 200
 
 
 def run_suite(options: argparse.Namespace) -> int:
@@ -51,7 +44,7 @@ def run_suite(options: argparse.Namespace) -> int:
     store = SuiteStore(writable(options.reports), about, run=run_id)
     with store:
         try:
-            _run(cells, here, store)
+            run_shown(cells, store, here, {})
         finally:
             report = build_suite(matrix, store.path) if store.holds_records else None
     for name, outcome in store.refused.items():
@@ -68,22 +61,6 @@ def run_suite(options: argparse.Namespace) -> int:
     if any(cell.stamps == run_id for cell in report.regressed):
         return EXIT_REGRESSION
     return _trouble(store, sorted(needed), {cell.target.name for cell in cells})
-
-
-def _run(cells: Sequence[Cell], here: Here, store: SuiteStore) -> None:
-    say = printer(Console(stderr=True))
-    totals = Counter(cell.target.name for cell in cells)
-    done = Counter[str]()
-
-    def report(cell: Cell, _: Outcome, note: str) -> None:
-        name = cell.target.name
-        done[name] += 1
-        if note and done[name] == 1:
-            say(note)
-        if note and (done[name] % _EVERY == 0 or done[name] == totals[name]):
-            say(f"{name}: {done[name]} of {totals[name]}")
-
-    here.run(cells, store=store, report=report, say=say, live=None)
 
 
 def _trouble(store: SuiteStore, required: Sequence[str], ran: set[str]) -> int:

@@ -61,8 +61,7 @@ def share(judged: Judged, log: str, elsewhere: Sequence[Judged] = ()) -> Shared:
     keep = (stamps.model_sha256, stamps.recipe_sha256, stamps.harness_commit, digest)
     clean = scrubber((cell.id, title, *stamps.packages, stamps.image), keep=keep)
     issue = "\n".join([f"# {title}", "", *_what(judged), *_lines(hand.lines), *_environment(judged, clean)])
-    beside = _beside(cell.variant.title, script=bool(hand.recipe), log=bool(log))
-    issue += "\n".join(["", *_elsewhere(judged, elsewhere), beside, ""])
+    issue += "\n".join(["", *_elsewhere(judged, elsewhere)])
     texts = {_ISSUE: clean.text(issue), _LOG: clean.text(log)}
     if left := clean.left_in("\n".join(texts.values())):
         raise HandledError(
@@ -135,12 +134,3 @@ def _elsewhere(judged: Judged, others: Sequence[Judged]) -> list[str]:
         for each in told
     ]
     return ["## The same on other versions", "", "| version | it | cause |", "| --- | --- | --- |", *rows, ""]
-
-
-def _beside(title: str, *, script: bool, log: bool) -> str:
-    files = [
-        "the model",
-        *(["the program that builds it, with its recipe"] if script else []),
-        *(["the whole log"] if log else []),
-    ]
-    return f"Beside this text: {', '.join(files)} ({title})."
