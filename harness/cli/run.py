@@ -275,7 +275,7 @@ def _answer(judged: list[Judged], required: set[str], reused: int, options: argp
     for line in (
         *summarise(judged),
         *([taken] if reused else []),
-        *missing(missed),
+        *_by_cause("required and not run", missed, _reason),
         *advice(judged, accept, places(options)),
     ):
         print(line)
@@ -342,11 +342,6 @@ def _ended(judged: Sequence[Judged]) -> str:
     """Return how many cells ended in each class, of those that ran."""
     classes = Counter(result.classification.cls for result in judged)
     return ", ".join(f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in UNJUDGED)
-
-
-def missing(required: Sequence[Judged]) -> Iterator[str]:
-    """Yield the lines on cells of required targets that did not run."""
-    yield from _by_cause("required and not run", required, _reason)
 
 
 def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iterator[str]:

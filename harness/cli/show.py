@@ -37,14 +37,8 @@ _KINDS = ("cells", "variants", "targets")
 def add_list(command: argparse.ArgumentParser) -> None:
     """Add the options of `list`."""
     add_selection(command)
-    command.add_argument(
-        "what",
-        nargs="?",
-        type=_what,
-        metavar="WHAT",
-        default="cells",
-        help="cells (default), variants or targets",
-    )
+    text = "cells (default), variants or targets"
+    command.add_argument("what", nargs="?", type=_what, metavar="WHAT", default="cells", help=text)
 
 
 def _what(text: str) -> str:

@@ -93,7 +93,9 @@ def observe(  # noqa: PLR0913
     except AgentLost as error:
         if not error.out_of_memory:
             raise
-        seen.hear([_killed_with_its_agent(error)])
+        # The agent did not live to report it.
+        end = {"type": "end", "kind": "out_of_memory", "detail": str(error), "peak_rss_bytes": None}
+        seen.hear([Event(end, b"")])
     return seen
 
 
@@ -118,12 +120,6 @@ def _alone(
     seen.hear(run(job))
     seen.note_others(before, others_on(device))
     yield None
-
-
-def _killed_with_its_agent(error: AgentLost) -> Event:
-    """Return the end that the agent did not live to report."""
-    message = {"type": "end", "kind": "out_of_memory", "detail": str(error), "peak_rss_bytes": None}
-    return Event(message, b"")
 
 
 def _calibrated(job: Job, ready: Prepared) -> Job:

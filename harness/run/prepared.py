@@ -5,6 +5,7 @@ A variant that cannot be made ready costs its own cells alone.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -226,8 +227,7 @@ class PreparedVariants:
     def __init__(
         self, order: Iterable[Variant] = (), *, seconds: float = SECONDS, memory_mib: int = MEMORY_MIB
     ) -> None:
-        self._seconds = seconds
-        self._memory_mib = memory_mib
+        self._stream = functools.partial(stream, seconds=seconds, memory_mib=memory_mib)
         # By identity, with the variant kept alive: hashing one walks hundreds of claims.
         self._order = {id(variant): variant for variant in order}
         self._made: dict[int, tuple[Variant, Prepared | Refused]] = {}
@@ -312,19 +312,12 @@ class PreparedVariants:
         *arguments: object,
         needed: Callable[[], bool],
     ) -> Prepared | Refused:
+        found: Prepared | Refused
         try:
             (found,) = self._stream(function, *arguments, needed=needed)
         except ChildFailed as error:
             return _failed(variant, error)
         return found
-
-    def _stream(
-        self,
-        function: Callable[..., Iterator[Prepared | Refused]],
-        *arguments: object,
-        needed: Callable[[], bool],
-    ) -> Iterator[Prepared | Refused]:
-        return stream(function, *arguments, seconds=self._seconds, memory_mib=self._memory_mib, needed=needed)
 
 
 def _with_model(variant: Variant) -> Variant:

@@ -263,7 +263,8 @@ class Preflight:
         elif event.type == "native":
             self._native = (self._native + message["text"])[-_NATIVE_KEPT:]
         elif event.type == "end":
-            self._ended = _how_it_ended(message)
+            finished = message["kind"] == "finished"
+            self._ended = "" if finished else str(message.get("detail") or message["kind"])
         self.log.append(f"[preflight] {message}")
 
     def fault(self, sentence: str) -> None:
@@ -305,10 +306,3 @@ def preflight_job(target: Target) -> Job:
         provider=target.provider,
         needs_gpu=bool(target.needs.gpu),
     )
-
-
-def _how_it_ended(message: dict[str, Any]) -> str:
-    """Return how a child ended, "" where it finished."""
-    if message["kind"] == "finished":
-        return ""
-    return str(message.get("detail") or message["kind"])

@@ -35,16 +35,17 @@ _COMMON = frozenset(
 )
 #: A name this short is looked for as a word of its own: it is in too many others.
 _SHORT = 4
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_FORMS = tuple(
-    (re.compile(pattern, re.IGNORECASE), instead)
-    for pattern, instead in (
-        (rf"\b(?:(?:GPU|MIG)-(?:GPU-)?)?{_UUID}\b", "<uuid>"),
-        (r"(?<![\w.)-])/(?:home|Users)/[^/\s'\":;,)\]}<>]+", "<home>"),
-        (r"\bssh://[\w.@:\[\]/-]*[\w\]]", "<host>"),
-        (r"\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b", "<mac>"),
-        (r"\bserial(?:[ _-]?(?:number|no\.?))?\s*[:=#]\s*[\w-]+", "<serial>"),
-    )
+_HEX = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+UUID = re.compile(rf"\b(?:(?:GPU|MIG)-(?:GPU-)?)?{_HEX}\b", re.IGNORECASE)
+_FORMS = (
+    (UUID, "<uuid>"),
+    (re.compile(r"(?<![\w.)-])/(?:home|Users)/[^/\s'\":;,)\]}<>]+", re.IGNORECASE), "<home>"),
+    (re.compile(r"\bssh://[\w.@:\[\]/-]*[\w\]]", re.IGNORECASE), "<host>"),
+    (re.compile(r"\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b", re.IGNORECASE), "<mac>"),
+    (
+        re.compile(r"\bserial(?:[ _-]?(?:number|no\.?))?\s*[:=#]\s*[\w-]+", re.IGNORECASE),
+        "<serial>",
+    ),
 )
 #: What a container's, a machine's or a job's id looks like: so many hexadecimal digits, letters among them.
 _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12})(?![0-9A-Za-z])", re.IGNORECASE)
@@ -91,12 +92,6 @@ class Scrubber:
         word = found[0].casefold()
         told = word in self.keep or word.isdecimal() or word.isalpha()
         return found[0] if told else "<id>"
-
-
-def identifying(text: str) -> str:
-    """Return the first UUID of a stranger's text, "" for nothing: it should have been scrubbed."""
-    found = _FORMS[0][0].search(text)
-    return found[0] if found else ""
 
 
 def scrubber(public: Iterable[str], uuids: Iterable[str] = (), keep: Collection[str] = ()) -> Scrubber:

@@ -20,7 +20,7 @@ from harness.record.archive import compress, decompress
 from harness.record.from_json import decode
 from harness.record.outcome import Latency, Outcome, Stamps
 from harness.run.observation import LONGEST
-from harness.share.scrub import KNOWN_FACTS, Scrubber, identifying, scrubber, without_neighbours
+from harness.share.scrub import KNOWN_FACTS, UUID, Scrubber, scrubber, without_neighbours
 
 SUFFIX = ".jsonl.xz"
 #: Bytes of the file, of all that it holds, and of one line; lines.
@@ -96,8 +96,8 @@ def _lines(path: Path) -> list[bytes]:
 def _entry(line: bytes, account: str) -> tuple[Outcome, str]:
     """Return a record and its log; raises ValueError or TypeError for an entry to refuse."""
     text = line.decode("utf-8")
-    if uuid := identifying(text):
-        raise ValueError(f"it holds {uuid[:12]!r}..., which tells whose GPU it was: it was not scrubbed")
+    if uuid := UUID.search(text):
+        raise ValueError(f"it holds {uuid[0][:12]!r}..., which tells whose GPU it was: it was not scrubbed")
     data = parse_json(text)
     record, log = (data.get("record"), data.get("log")) if isinstance(data, dict) else (None, None)
     if not isinstance(record, dict) or not isinstance(log, list):
