@@ -6,7 +6,7 @@
     found["rtx16"].classification.cls, found["rtx16"].signature
     found.worse("rtx17", "rtx16")
 
-Nothing is printed. A mistake raises `HandledError`, trouble of the machinery `InfraError`; the result of a model on a
+It prints no line. A mistake raises `HandledError`, trouble of the machinery `InfraError`; the result of a model on a
 target never raises: it is in the result.
 """
 
@@ -114,14 +114,14 @@ class Checked:
         return changes(self[before], self[after])
 
     def tried(self, target: str) -> Further:
-        """Return the tries on a target beyond the model as it is; its fields are None where nothing was asked."""
+        """Return the tries on a target beyond the model as it is; a field is None if its question was not asked."""
         return self.answer(target).further
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a plain row for each target.
 
-        `precision` is the narrow type that nodes are to run in, None where none is, and `kept` of `wanted` nodes do.
-        `median_ms` is None where nothing was timed.
+        `precision` is the narrow type that nodes are to run in, None for no such node, and `kept` of `wanted` nodes do.
+        `median_ms` is None without timed runs.
         """
         return list(map(_row, self.results))
 
@@ -182,8 +182,8 @@ def measure(  # noqa: PLR0913  (each by its name, with a default)
 ) -> Results:
     """Run the cells that pytest's `-k EXPRESSION` would select, record them, write the report and return it.
 
-    `matrix` and `cases` are looked up here, and where they are not, taken from the harness. A cell that cannot
-    run here is recorded as not run, with the reason. Raises HandledError where no cell is selected.
+    `matrix` and `cases` are looked up here, else taken from the harness. A cell that cannot
+    run here is recorded as not run, with the reason. Raises HandledError if no cell is selected.
     """
     found = load_matrix(looked_up(matrix, "matrix.yaml"))
     how, chosen = How(via, jobs), found.only(targets)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.models.own.model import OwnModel
 
-#: How often a model is timed on a target: where the runs do not agree it says nothing.
+#: How often a model is timed on a target, whose answer counts only if the runs agree.
 _TIMED = 3
 _WIDEST = 200
 
@@ -143,7 +143,7 @@ def _lines(edge: Edge, targets: dict[str, Target]) -> tuple[str, ...]:
 
 
 class _Looking:
-    """Looks at the model on targets, each once, or several times where it is timed."""
+    """Looks at the model on targets, each once, or several times if it is timed."""
 
     def __init__(
         self, tries: Tries, own: OwnModel, symptom: Symptom, doing: Doing, ends: tuple[Target, Target]
@@ -153,7 +153,7 @@ class _Looking:
         self._seen: dict[str, list[Judged]] = {}
 
     def told(self, target: Target) -> Told:
-        """Tell whether a target is good or bad; raises InfraError where an end does not answer."""
+        """Tell whether a target is good or bad; raises InfraError if an end does not answer."""
         ends = [self._of(end) for end in self._ends]
         for seen in ends:
             if not _answers(seen[0]):

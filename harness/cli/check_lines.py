@@ -156,7 +156,7 @@ def _grouped(pairs: Iterable[tuple[_Key, str]]) -> Mapping[_Key, str]:
 
 
 def _without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[str]:
-    """Yield the line on targets without builder flags for precision, whose engines are built as if none were given."""
+    """Yield the line on targets without builder flags for precision, whose engines are built as without --flag."""
     names = dict.fromkeys(
         each.cell.target.name
         for each in judged
@@ -179,7 +179,7 @@ def _doubts(answers: Sequence[Answer], *, several: bool) -> Iterator[str]:
 
 
 def _lost(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield the nodes that lost their precision, the slowest first, once where targets lose the same ones."""
+    """Yield the nodes that lost their precision, the slowest first, once for targets that lose the same ones."""
     losing = (each for each in judged if each.classification.lost and each.demanded)
     groups = _grouped(((each.cell.variant.title, _losses(each)), each.cell.target.name) for each in losing)
     for (_, every), names in groups.items():
@@ -198,7 +198,7 @@ def _losses(judged: Judged) -> tuple[str, ...]:
 
 
 def _untold(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield the nodes of which no layer tells the precision, once where targets have the same ones."""
+    """Yield the nodes whose precision no layer shows, once for targets that have the same ones."""
     for nodes, names in _grouped((untold(each), each.cell.target.name) for each in judged).items():
         if nodes:
             more = f" and {len(nodes) - _MOST_NODES} more nodes" if len(nodes) > _MOST_NODES else ""
@@ -233,7 +233,7 @@ def _short(text: str) -> str:
 def _static(answers: Sequence[Answer], *, several: bool) -> Iterator[str]:
     """Yield a line for each group of targets with one answer, and its findings, for cells that did not run here.
 
-    Of an engine that was built and not run only claims about running are printed. A cleared model comes with the
+    An engine that was built and not run has only claims about running here. A cleared model comes with the
     builders of other products that refuse it here, and with reports on another platform.
     """
     shown = [(each, found) for each in answers if (found := _findings(each))]
@@ -249,7 +249,7 @@ def _static(answers: Sequence[Answer], *, several: bool) -> Iterator[str]:
 
 
 def _findings(answer: Answer) -> tuple[str, ...]:
-    """Return the state to print of a model on a target and a line for each kind of finding; () for none."""
+    """Return the state to print of a model on a target and a line for each kind of finding; () without findings."""
     static, here = answer.static, answer.ran
     wanted = State.REPORTED if here else static.state
     findings = [one for one in static.findings if one.state is wanted]
@@ -261,7 +261,7 @@ def _findings(answer: Answer) -> tuple[str, ...]:
 
 
 def _refused(model: str, answers: Sequence[Answer]) -> str:
-    """Return which builders refused a model here; "" for none."""
+    """Return the builders that refused a model here; "" without one."""
     refusing = [each for each in answers if each.model == model and Trouble.BUILD in troubles(each.judged)]
     return f"; refused here by {', '.join(each.target for each in refusing)}" if refusing else ""
 

@@ -20,7 +20,7 @@ _HOSTED = {"x86_64": "ubuntu-24.04", "aarch64": "ubuntu-24.04-arm"}
 _SELF_HOSTED = {"x86_64": "X64", "aarch64": "ARM64"}
 #: Minutes for a job; GitHub ends a hosted one after 360 whatever is asked.
 _MINUTES = 350
-#: Minutes of them for setting up and for uploading what was recorded.
+#: Minutes of them for setting up and for uploading the records.
 _AROUND = 20
 
 
@@ -33,7 +33,7 @@ def jobs(
 ) -> tuple[Job, ...]:
     """Return the jobs for runners with GPUs of these compute capabilities and boards of these Jetson Linux releases.
 
-    A target that needs no GPU runs on GitHub's own runners, and on a GPU besides where one fits. Self-hosted runners
+    A target that needs no GPU runs on GitHub's own runners, and also on each GPU that fits. Self-hosted runners
     carry, beside GitHub's own labels, `gpu` and `sm-<capability>`, or `jetson` and `l4t-<release>`. Raises
     HandledError for more jobs than a matrix holds.
     """
@@ -65,7 +65,7 @@ def _jobs(target: Target, gpus: Sequence[str], jetsons: Sequence[str]) -> list[J
             for release in jetsons
             if needs.l4t_fits(release)
         ]
-    # What only builds without a GPU shows its numbers and its latency where there is one.
+    # A target that only builds without a GPU shows numbers and latency on one.
     made = [] if needs.gpu else [_job(target, "", [_HOSTED[needs.architecture]])]
     if not needs.compute_capability or needs.architecture != "x86_64":
         return made

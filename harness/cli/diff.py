@@ -36,7 +36,7 @@ _STYLES = {
     Kind.BUILDS_WITHOUT: "bold yellow",
     Kind.FIXED: "bold green",
 }
-#: Of a step to each later version, without B.
+#: The columns of the table of steps to each later version, without B.
 _HEADS = (
     "to",
     "known on both",
@@ -66,7 +66,7 @@ def add_diff(command: argparse.ArgumentParser) -> None:
 
 
 def do_diff(options: argparse.Namespace) -> int:
-    """Print the changes from A to B; returns 1 where a measured cell breaks or loses its precision."""
+    """Print the changes from A to B; returns 1 if a measured cell breaks or loses its precision."""
     if options.after is None:
         return _choose(options)
     steps = _steps(options)
@@ -199,7 +199,7 @@ def _lines(found: Step) -> Iterator[Text]:
 
 
 def _unheralded(found: Step) -> Iterator[Text]:
-    """Yield failures after with nothing known before: variants, then signatures that no variant shows."""
+    """Yield failures after that were unknown before: variants, then signatures that no variant shows."""
     if found.alone or found.troubles:
         yield Text()
         head = f"Fails on {found.after}, nothing known of {found.before}: {len(found.alone) + len(found.troubles)}"

@@ -1,6 +1,6 @@
-"""`explain`: a log, or a line of one, in words: each known cause, where it is, and the remedy.
+"""`explain`: each known cause in a log, or in a line of one, with its place and remedy.
 
-Of a verbose build log also why layers lost their precision; of two, which layers changed.
+A verbose build log also shows why layers lost their precision; two of them show which layers changed.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _wrapped(label: str, text: str) -> list[str]:
 
 
 def shown_by(each: Finding, version: str = "") -> str:
-    """Return the variant of a case that fails so, for the finding's own operator and version; "" for none."""
+    """Return the variant of a case that fails so, for the finding's own operator and version; "" without one."""
     if each.harmless:
         return ""
     tried = 0

@@ -1,4 +1,4 @@
-"""The tactics part of `explain`: why layers lost their precision in one build log, and what changed between two."""
+"""The tactics part of `explain`: why layers lost their precision in a build log, and the changes between two."""
 
 from __future__ import annotations
 

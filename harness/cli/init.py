@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
 
 _START = Path(__file__).with_name("start")
-#: What is written, and what it is made of.
+#: The files that are written, and their sources.
 _FILES = {
     "matrix.yaml": "matrix.yaml",
     "cases/example.py": "example.py.txt",
@@ -33,7 +33,7 @@ def add_init(command: argparse.ArgumentParser) -> None:
 
 
 def do_init(options: argparse.Namespace) -> int:
-    """Write the files, none of them where one is there already; .gitignore only gets the lines that it lacks."""
+    """Write all files, or no file if one is there already; .gitignore gets only the lines that it lacks."""
     folder: Path = options.folder
     there = [name for name in _FILES if (folder / name).exists()]
     if there and not options.force:

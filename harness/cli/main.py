@@ -28,7 +28,7 @@ _PLACELESS = frozenset({"init", "completion", "explain"})
 _OF_ALL = "completion"
 #: Verbs for which a process of models loads as they do.
 _FORKING = frozenset({"run"})
-#: What follows a traceback.
+#: The words after a traceback.
 FAULT = (
     "the harness itself failed, not an engine and not your command: please report the lines above, with the command, "
     "in the issue tracker of this project"
@@ -59,7 +59,7 @@ VERBS = {
     "completion": ("main", "print a script that lets the shell complete verbs, options and targets"),
 }
 
-#: A line for the end of a verb's help, where its arguments do not say it all.
+#: A line for the end of a verb's help, if its arguments do not say it all.
 EXAMPLES = {
     "run": "-k 'mish and not qdq' --target rtx17",
     "check": "model.onnx --from rtx16 --to rtx17 --html out",
@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
         raise HandledError(f"{message}; see {self.prog} --help")
 
     def refuse(self, word: str) -> NoReturn:
-        """Raise a HandledError about a word that nothing asked for, with the nearest option where one was mistyped."""
+        """Raise a HandledError about a superfluous word, with the option that is nearest to a mistyped one."""
         if not word.startswith("-"):
             raise HandledError(
                 f"{word!r} is one word too many; quote what holds spaces; see {self.prog} --help"
@@ -106,14 +106,14 @@ class _Terminated(KeyboardInterrupt):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; nothing is raised but ImportError, where a verb cannot be loaded.
+    """Run one command and return its exit code; raises only ImportError, if a verb cannot be loaded.
 
     A traceback is a fault of the program: it is printed, and the code is that of infrastructure, for Python's own
     would be that of a regression.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        # What an engine says may hold bytes that are no text.
+        # An engine's messages may hold bytes that are no text.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     with visible_output():
@@ -164,7 +164,7 @@ def _ended(words: list[str]) -> int:
         print("interrupted", file=sys.stderr)
         return 128 + (interrupt.args[0] if isinstance(interrupt, _Terminated) else signal.SIGINT)
     except BrokenPipeError:
-        # `list | head`: the reader has enough. What is still buffered must have somewhere to go at exit.
+        # `list | head`: the reader has enough. The rest of the buffer must have a place to go at exit.
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return 128 + signal.SIGPIPE

@@ -57,7 +57,7 @@ def do_merge(options: argparse.Namespace) -> int:
             why = ", and no record can be made of a results.json" if results_file(folder).is_file() else ""
             raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
         for suite in suite_folders(folder):
-            # Before anything is taken in: raises where the suite's description cannot be read.
+            # Raises before anything is taken in if the suite's description cannot be read.
             About.read(suite)
     sent = [(path, _sound(path, account)) for path in archives]
     others = [Store(folder) for folder in folders]
@@ -80,7 +80,7 @@ def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int
         if row.flaky:
             print(f"flaky: {name}{_on(row)}: {', '.join(row.flaky)} on the same stack")
     print(f"report: {reports / 'index.html'}")
-    # What fails every other night on one stack would make every other night red, and say nothing of the engine.
+    # A cell that fails every other night on one stack would make every other night red through no fault of the engine.
     bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
     for name, row in bad:
         print(f"regressed: {name}{_on(row)}: {one_line(row.reason, 200)}")
@@ -102,7 +102,7 @@ def _suites(project: Project, reports: Path, folders: Sequence[Path]) -> list[Su
 
 
 def _on(row: Known | OnGpu) -> str:
-    """Return the GPU that a row is of, for a sentence; "" where none took part."""
+    """Return the GPU that a row is of, for a sentence; "" without a GPU."""
     return f" on {visible(row.gpu)}" if isinstance(row, OnGpu) and row.gpu else ""
 
 

@@ -1,6 +1,6 @@
 """The options that verbs share, and the places that they name: those given, here, or with the harness.
 
-It loads nothing that takes its time: `--help` of every verb needs it.
+It loads fast: `--help` of every verb needs it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ EXIT_REGRESSION = 1
 EXIT_USAGE = 2
 EXIT_INFRA = 3
 
-#: Where records and report are, unless --reports says otherwise.
+#: The folder of records and report without --reports.
 REPORTS = "reports"
-#: What is looked up, by option, and its usual name.
+#: The options whose files are looked up, and their usual names.
 _LOOKED_UP = (("matrix", "matrix.yaml"), ("cases", "cases"))
 
 
@@ -51,8 +51,8 @@ def add_places(command: argparse.ArgumentParser) -> None:
 def settle(options: argparse.Namespace, *, shipped_too: bool) -> None:
     """Fill in the places that were not given, and name them in `unsaid`; absent ones are told on stderr.
 
-    Matrix and cases are looked up each by itself: an own matrix is for the known cases, where there are no own ones,
-    and own cases are for all known targets.
+    Matrix and cases are looked up each by itself: an own matrix without own cases is for the known ones, and own cases
+    are for all known targets.
     """
     options.unsaid, absent = set(), []
     for option, usual in _LOOKED_UP:
@@ -173,7 +173,7 @@ def _figure(text: str) -> float:
 
 
 def writable(folder: Path, option: str = "--reports") -> Path:
-    """Return a folder, made if missing; raises HandledError where nothing can be written into it."""
+    """Return a folder, made if missing; raises HandledError if it is read-only."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -185,7 +185,7 @@ def writable(folder: Path, option: str = "--reports") -> Path:
 
 
 def write_file(path: Path, data: bytes, cure: str = "give another file") -> None:
-    """Write a file that the user named; raises HandledError where that cannot be."""
+    """Write a file that the user named; raises HandledError if it cannot be written."""
     try:
         path.write_bytes(data)
     except OSError as error:
@@ -193,7 +193,7 @@ def write_file(path: Path, data: bytes, cure: str = "give another file") -> None
 
 
 def writable_file(path: Path, option: str) -> None:
-    """Raise HandledError where a file cannot be written; its content stays, and a pipe's reader hears nothing."""
+    """Raise HandledError if a file cannot be written; leave its content, and write no byte into a pipe."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

@@ -44,7 +44,7 @@ class Project:
 
 
 def how_of(options: argparse.Namespace) -> How:
-    """Return where and how the engines of a run are started."""
+    """Return the way in which the engines of a run are started."""
     return How(options.via, options.jobs, options.pull, options.process_per_cell)
 
 
@@ -78,9 +78,9 @@ def built(
 
 
 def built_or_kept(project: Project, options: argparse.Namespace) -> Project:
-    """Return a project whose models are built, for a report: as an earlier run had them where nothing has changed.
+    """Return a project whose models are built, for a report: those of an earlier run, if its sources are unchanged.
 
-    One that is built already may be another than was kept: a case reads what is no part of its folder.
+    A model that is built already may differ from the kept one: a case may read files outside its folder.
     """
     files = (path for path in sorted(options.cases.rglob("*")) if path.is_file() and path.suffix != ".pyc")
     try:
@@ -105,7 +105,7 @@ _kept = functools.cache(lambda reports: Kept(reports / "kept", whole_code()))
 def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
     """Return the cells that the options select, of which more than one may expect are named on stderr.
 
-    Raises HandledError where that is none.
+    Raises HandledError for an empty selection.
     """
     cells: Iterable[Cell] = select(project.cells, options.expression) if options.expression else project.cells
     names = {target.name for target in project.matrix.only(options.targets)}

@@ -67,7 +67,7 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
 
 
 def add_recipe(command: argparse.ArgumentParser) -> None:
-    """Add how a model is built, and where."""
+    """Add the options of building a model."""
     command.add_argument("--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640")
     add_building(command)
     add_where(command)
@@ -109,7 +109,7 @@ def _reduce(options: argparse.Namespace, doing: Doing) -> int:
 
 
 class _Bench:
-    """A model on its way to a smaller one: the targets that it is tried on, and where it is written."""
+    """A model on its way to a smaller one: the targets that it is tried on, and the file that it is written to."""
 
     def __init__(  # noqa: PLR0913, PLR0917
         self,
@@ -174,7 +174,7 @@ class _Bench:
         return own_model(model, str(self._out), how, name="reported").variant.recipe
 
     def _first(self, model: onnx.ModelProto, own: OwnModel) -> tuple[Shown, tuple[str, ...]]:
-        """Return the model's failure, and the nodes that it is about: by building alone where that is enough."""
+        """Return the model's failure, and the nodes that it is about: by building alone if that is enough."""
         for runs in (False, True):
             self._prepared.runs = runs
             judged = [self._look(model, name) for name in self._targets]
@@ -196,7 +196,7 @@ class _Bench:
 
     def _look(self, model: onnx.ModelProto, name: str) -> Judged:
         judged = self._tries.own(model, self._targets[name], self._how)
-        # Of a part of the model alone it may be that it asks for a GPU: that is not what is sought, and no trouble.
+        # A part of the model may ask for a GPU, though the whole does not: another failure than the one sought.
         if judged.outcome.state == "not_run" or judged.classification.cls is Class.INFRA_ERROR:
             _refuse_untried(judged)
         return judged
@@ -234,7 +234,7 @@ class _Bench:
 
 
 def write(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model in one step; raises HandledError where that cannot be."""
+    """Write a model in one step; raises HandledError if it cannot be written."""
     scratch = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

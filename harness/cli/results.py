@@ -23,7 +23,7 @@ from harness.words import UNJUDGED
 
 
 def add_report(command: argparse.ArgumentParser) -> None:
-    """Add where to write the report with pages to."""
+    """Add the folder of a report with pages."""
     command.description = (
         "Write the report from what is recorded: one interactive page with the data beside it, in the --reports "
         "folder."
@@ -96,7 +96,7 @@ def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
 
 
 def _place(result: Judged) -> tuple[str, str, str]:
-    """Return where in measured.yaml a result belongs: a T4's result says nothing of an L4."""
+    """Return the place of a result in measured.yaml: a T4's result does not speak for an L4."""
     gpu = took_part(result.outcome)
     return result.cell.target.name, *((gpu.compute_capability, gpu.product) if gpu else ("", ""))
 
@@ -127,11 +127,11 @@ def _merged(
 def do_verify(options: argparse.Namespace) -> int:
     """Check that every record reads, every log is whole and the report follows from the records.
 
-    Of a report without records: that results.json is whole and the summary follows from it. Returns 3 where a fault is
-    found: a damaged folder says nothing of a regression.
+    Without records: that results.json is whole and the summary follows from it. Returns 3 for a fault: a damaged folder
+    shows no regression.
     """
     project = built(load_project(options), options)
-    # What is no record is among the faults.
+    # A line that is no record is among the faults.
     store = Store(options.reports, tell=lambda _: None)
     alone = results_file(options.reports).is_file() and not store.holds_records
     if not alone:

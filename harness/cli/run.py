@@ -103,7 +103,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
         default="local",
         help="who runs the cells: this machine, or the nodes of a Slurm cluster (default: local)",
     )
-    # What an executor starts elsewhere: a task of a run, for no one's hand.
+    # A task of a run, which an executor starts elsewhere; not for people.
     command.add_argument("--task", type=Path, help=argparse.SUPPRESS)
 
 
@@ -116,7 +116,7 @@ def do_run(options: argparse.Namespace) -> int:
             raise HandledError(
                 f"--executor {options.executor} runs the cases alone; leave that or --suite out"
             )
-        from harness.cli.suite import run_suite  # noqa: PLC0415  (what reads suites takes its time)
+        from harness.cli.suite import run_suite  # noqa: PLC0415  (reading suites takes its time)
 
         return run_suite(options)
     # Among as many records as a whole run has, looking for garbage takes a third of the time.
@@ -125,8 +125,7 @@ def do_run(options: argparse.Namespace) -> int:
         return _run_cells(options)
     finally:
         gc.enable()
-        # At its start an agent of a run that was killed may still have lived, and a run that takes all from earlier
-        # ones starts nothing.
+        # An agent of a killed run may still have lived at the start, and a run that reuses every record starts none.
         reap_scratch()
 
 
@@ -169,7 +168,7 @@ def _run_cells(options: argparse.Namespace) -> int:
         finally:
             from harness.report.writer import is_current  # noqa: PLC0415  (after the answer)
 
-            # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
+            # After the answer: it covers all cells that were ever run, and takes its time.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
                 write_report(built_or_kept(project, options), store)
     print(f"report: {options.reports / 'index.html'}")
@@ -205,7 +204,7 @@ class _Console(Console):
 
 
 def _executor(options: argparse.Namespace, run_id: str) -> Here | SlurmExecutor:
-    """Return who runs the cells; raises HandledError or InfraError where there is no Slurm to do so."""
+    """Return the executor of the cells; raises HandledError or InfraError if it needs Slurm and there is none."""
     if options.executor == "local":
         return Here(Runners(how_of(options), is_news, run_id))
     words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
@@ -246,7 +245,7 @@ def run_shown(
             result = judge_cell(cell, outcome)
             mine[cell.id] = result
             judged[cell.id] = result
-            # Where Docker or a registry is out of reach, a dozen targets have one long sentence.
+            # A dozen targets have one long sentence if Docker or a registry is out of reach.
             reason = note.removeprefix(cell.target.name)
             if reason not in noted:
                 say(note)
@@ -292,7 +291,7 @@ def _answer(judged: list[Judged], required: set[str], reused: int, options: argp
 
 
 def _why_nothing_ran(judged: list[Judged]) -> str:
-    """Return the commonest reason and how many others there are; cells that are not applicable count where all are."""
+    """Return the commonest reason and the number of others; cells that are not applicable count only if all are."""
     hindered = [result for result in judged if result.outcome.state != "not_applicable"] or judged
     (most, _), *others = Counter(result.judgement.sentence for result in hindered).most_common()
     more = f", and {len(others)} other reason{'s' if len(others) > 1 else ''}" if others else ""
@@ -345,7 +344,7 @@ def _ended(judged: Sequence[Judged]) -> str:
 
 
 def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iterator[str]:
-    """Yield the next commands: `accept` is the command that takes these measurements for granted, "" for none."""
+    """Yield the next commands: `accept` is the command that takes these measurements for granted, or ""."""
     groups = {name: [result for result in judged if _counted(result) == name] for name in _COUNTED}
     bad = groups["regressed"] or groups["new failure"]
     if bad:
@@ -379,7 +378,7 @@ def _told(result: Judged) -> str:
     if not result.failed:
         return one_line(result.judgement.sentence, _WIDEST)
     told = one_line(f"{result.classification.cls}: {headline(result)}", _WIDEST)
-    # What was claimed of a regressed cell is news as well, and an engine's sentence must not push it off the line.
+    # The claim about a regressed cell is news as well, and an engine's sentence must not push it off the line.
     return f"{told}; {one_line(claim(result), _WIDEST)}" if result.judgement.expectation else told
 
 
@@ -419,7 +418,7 @@ def _plural(name: str, count: int = 2) -> str:
 def _run_task(options: argparse.Namespace) -> int:
     """Run the cells of a task that have no record in its folder yet.
 
-    A task that was started before, on this node or another, goes on where it was.
+    A task that was started before, on this node or another, goes on after its last record.
     """
     run_id, names = _read_task(options.task / TASK_FILE)
     store = Store(options.task, run=run_id)

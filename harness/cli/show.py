@@ -71,7 +71,7 @@ def do_list(options: argparse.Namespace) -> int:
 
 
 def _last_results(options: argparse.Namespace) -> dict[str, str]:
-    """Return the class and verdict of each cell that ran, where there is a report."""
+    """Return the class and verdict of each cell that ran, by the report if there is one."""
     path = results_file(options.reports)
     cells = load_results(path).cells if path.is_file() else ()
     return {cell.id: f"{cell.cls} ({cell.verdict})" for cell in cells if cell.measured and not cell.stale}
@@ -223,7 +223,7 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
 
 
 def _show_published(cell: Cell, reports: Path, model: str) -> None:
-    """Print a cell's entry in results.json, where no record of it is at hand."""
+    """Print the entry in results.json of a cell without a record."""
     path = results_file(reports)
     results = load_results(path) if path.is_file() else None
     every = results.cells if results else ()
@@ -292,7 +292,7 @@ def add_share(command: argparse.ArgumentParser) -> None:
 
 
 def do_share(options: argparse.Namespace) -> int:
-    """Write the archive and say where it is."""
+    """Write the archive and print its place."""
     project = load_project(options)
     cell = find(project.cells, options.cell.rpartition("::")[2])
     same = [each for each in project.cells if each.variant is cell.variant]

@@ -42,14 +42,14 @@ def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
 
 
 class Doing:
-    """Shows the work in progress on a terminal; as a context. Where standard error is none, it shows nothing.
+    """Shows the work in progress on a terminal; as a context. Without a terminal on standard error it is silent.
 
     Lines meanwhile go through `say`, or the line would stand in it.
     """
 
     def __init__(self) -> None:
         self._spinner, self._console = Spinner("line"), Console(stderr=True)
-        # Redirected, what goes to standard output would be printed on standard error.
+        # Redirected, standard output would be printed on standard error.
         self._live = Live(
             self._spinner,
             console=self._console,
@@ -60,9 +60,9 @@ class Doing:
         self._text = Text()
 
     def now(self, text: str) -> None:
-        """Show the work that begins, "" for nothing."""
+        """Show the work that begins, "" to stop."""
         self._text = Text(" ".join(visible(text).split()))
-        # Of one line alone: started again, rich wipes as many lines as it had before, and what was printed since.
+        # One line alone: started again, rich wipes as many lines as it had before, even those printed since.
         self._text.truncate(max(self._console.width - 3, 1), overflow="ellipsis")
         self._spinner.update(text=self._text)
         if self._text:

@@ -44,7 +44,7 @@ _PIECES = 2
 _REUSED = "reused"
 #: Loading engines' machinery and Docker's takes most of a second: the first cell does it.
 _RUN = pytest.StashKey["Run"]()
-#: What this machine lacks, by target and whether it is trusted.
+#: This machine's lack, by target and whether it is trusted.
 _LACKING = pytest.StashKey[dict[tuple[str, bool], str]]()
 
 
@@ -182,7 +182,7 @@ class CellItem(pytest.Item):
         self.user_properties += list(told.items()) + ([(_REUSED, reused)] if reused else [])
 
     def runtest(self) -> None:
-        """Fail where the verdict is bad."""
+        """Fail for a bad verdict."""
         if self._not_run:
             pytest.fail(f"required to run here, and it {visible(self._not_run)}", pytrace=False)
         if self.judged and self.judged.failed:
@@ -198,7 +198,7 @@ class CellItem(pytest.Item):
 
 
 def _lacking(target: Target, config: pytest.Config) -> str:
-    """Return this machine's lack for a target, looked up once; "" where only a try can tell."""
+    """Return this machine's lack for a target, looked up once; "" if only a try can tell."""
     from harness.run.provision.host import host_of, look_at_host  # noqa: PLC0415  (as above)
     from harness.run.provision.requirements import can_run  # noqa: PLC0415  (as above)
 
@@ -270,7 +270,7 @@ def _restore(handler: Any) -> None:  # noqa: ANN401  (typeshed's own name for it
 
 
 def pytest_keyboard_interrupt() -> None:
-    """Let nothing but SIGKILL come between an interrupt and the end of the agents.
+    """Let only SIGKILL come between an interrupt and the end of the agents.
 
     Execnet interrupts a worker again that takes five seconds to end: in the middle of its exit, maybe.
     """
@@ -323,7 +323,7 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say where the report is, or why there is none."""
+        """Print the report's place, or the reason why it is missing."""
         if self._reused:
             taken = f"{self._reused} of {self._cells} cells taken from earlier runs; --fresh runs all"
             terminalreporter.write_line(taken)
@@ -337,7 +337,7 @@ class Reporter:
 
 
 def reports_folder(config: pytest.Config) -> Path:
-    """Return the folder that `--reports` names, relative to where pytest was started."""
+    """Return the folder that `--reports` names, relative to the folder that pytest was started in."""
     return Path(config.invocation_params.dir, config.getoption("compat_reports"))
 
 
@@ -377,7 +377,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByTarget | N
 
 
 def _target_of(cell: str, matrix: Path) -> str:
-    """Return the target of a cell by the end of its id, "" for none: xdist's own process collects no cells."""
+    """Return the target of a cell by the end of its id, or "": xdist's own process collects no cells."""
     return next((name for name in _targets(matrix) if cell.endswith(f"-{name}")), "")
 
 

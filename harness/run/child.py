@@ -1,7 +1,7 @@
-"""Runs a function in a child process that is bounded in time and memory, and says how it ended where it failed.
+"""Runs a function in a child process that is bounded in time and memory, and says how a failed one ended.
 
 The children are forked from a process of their own (multiprocessing's fork server), which has imported onnx and NumPy
-and runs no thread: this process has threads, and a fork of it could inherit a lock that nobody releases.
+and runs no thread: this process has threads, and a fork of it could inherit a lock that is never released.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 _LOCK = threading.Lock()
 #: Seconds between looks at whether anybody still waits for a child.
 _TICK = 0.25
-#: Seconds that the child's own alarm, which ends it where this process was killed, comes after the limit.
+#: Seconds from the limit to the child's own alarm, which ends it if this process was killed.
 _ALARM = 5
-#: What the fork server imports before the first child.
+#: The modules that the fork server imports before the first child.
 _PRELOADED = ["harness.run.prepared", "harness.run.numbers.operators"]
 
 
@@ -53,7 +53,7 @@ def stream(
     """Yield the items of `function(*arguments)` from a child; it is a generator function at the top level of a module.
 
     Each item may take `seconds`, and the child `memory_mib` of address space beyond its size at the start. Raises
-    ChildFailed where the function raises, dies or is stopped, also when `needed` says that nobody waits any more.
+    ChildFailed if the function raises, dies or is stopped, also when `needed` says that it is not waited for any more.
     """
     warm()
     context = multiprocessing.get_context("forkserver")
@@ -68,7 +68,7 @@ def stream(
             while (item := _next(reader, child, seconds, needed)) is not None:
                 yield item[0]
         except BaseException:
-            # SIGKILL: a native library in a loop heeds nothing else.
+            # A native library in a loop heeds only SIGKILL.
             child.kill()
             raise
         finally:
@@ -86,7 +86,7 @@ def warm() -> None:
 
 
 def _keep_socket_in_scratch() -> None:
-    """Have the fork server's socket where the next run removes it: multiprocessing's own folder outlives a kill."""
+    """Put the fork server's socket into a folder that the next run removes: multiprocessing's own outlives a kill."""
     # Not within it, for a socket's path has to be short.
     vars(multiprocessing.current_process())["_config"].setdefault(
         "tempdir", str(Path(_scratch().name).parent)

@@ -1,4 +1,4 @@
-"""The command lines that a person can paste, and the plan of `prepare`; nothing is made or pulled."""
+"""The command lines that a person can paste, and the plan of `prepare`; it neither makes nor pulls."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def plan_environment(target: Target, via: Via = "auto", host: Host | None = None
 
 
 def limits(target: Target, via: Via = "docker", host: Host | None = None) -> tuple[str, ...]:
-    """Return, as lines, the limits on the target's cells: those of a container, or that there are none."""
+    """Return, as lines, the limits on the target's cells: those of a container, or that it has no limit."""
     if not target.untrusted and (via == "venv" or (via == "auto" and host and host.docker is None)):
         return (f"not confined: {BARE}",)
     return tuple(f"confined: {line}" for line in docker.limits(untrusted=target.untrusted))

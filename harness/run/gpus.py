@@ -25,7 +25,7 @@ _WAIT = 24 * 3600.0
 #: Builds at once on one GPU at most, and the GPU's memory that each is given room for. The GPU is dealt to processes
 #: in slices: with 15 of them TensorRT 8.6 and 10.6 built no faster than with 6 (docs/benchmarks.md).
 MOST_BUILDS, BUILD_MIB = 6, 4096
-#: The memory of a GPU that nothing is known of yet: its preflight is not to wait for the first of all places.
+#: The memory that an unknown GPU is taken to have: its preflight is not to wait for the first of all places.
 _UNKNOWN = MOST_BUILDS * BUILD_MIB
 #: The lock that those hold who wait for a device alone, or have it.
 _WAITING = "-waiting"
@@ -35,9 +35,9 @@ _AGENT = b"from harness.agent.serve import main"
 
 
 class Gpus:
-    """Deals out GPUs, so that targets run side by side where there are several; safe between threads.
+    """Deals out GPUs, so that targets run side by side on several; safe between threads.
 
-    `first` is where the dealing begins: the number of this process among those that deal from the same GPUs.
+    `first` is the start of the dealing: the number of this process among those that deal from the same GPUs.
     """
 
     def __init__(self, first: int = 0) -> None:
@@ -46,7 +46,7 @@ class Gpus:
         self._lock = threading.Lock()
 
     def take(self, choices: Sequence[str]) -> tuple[str, ...]:
-        """Return the one of these UUIDs that is dealt out least; unchanged where none is known."""
+        """Return the one of these UUIDs that is dealt out least; unchanged if no GPU is known."""
         if not choices or tuple(choices) == ALL_GPUS:
             return tuple(choices)
         start = self._first % len(choices)
@@ -65,21 +65,21 @@ class Gpus:
 class Device:
     """A device that jobs share: its UUID, or "cpu"; `machine` is whose it is, "" for this one's.
 
-    Every machine has a "cpu", and boards may share a UUID. Nobody waits in line, and as long as `needed` says so: on a
-    machine of many targets one may wait until all cells of the others are done.
+    Every machine has a "cpu", and boards may share a UUID. A waiter has no place in a line, and waits while `needed`
+    says so: on a machine of many targets one may wait until all cells of the others are done.
     """
 
     name: str
     needed: Callable[[], bool]
     machine: str = ""
-    #: Bytes of it in MiB, 0 where nobody knows.
+    #: Its memory in MiB, 0 if unknown.
     memory_mib: int = 0
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold it alone between workers and processes, for a timed run.
 
-        Builds that are under way are waited for, and none begins before all that wait here have had their turn.
+        Builds that are under way are waited for, and no other begins before all that wait here have had their turn.
         """
         with self._locked(f"{self._lock}{_WAITING}", shared=True), self._locked(self._lock):
             yield
@@ -110,9 +110,9 @@ class Device:
 
 
 def others_on(device: Device) -> str:
-    """Return the processes of others that nvidia-smi lists on a GPU, "" for none and where it cannot tell.
+    """Return the processes of others that nvidia-smi lists on a GPU, "" for no process and if it cannot tell.
 
-    Agents of this harness that wait for their turn are none: their children hold a context and do nothing.
+    Agents of this harness that wait for their turn do not count: their children hold a context and are idle.
     """
     if device.name == "cpu" or device.machine or shutil.which("nvidia-smi") is None:
         return ""

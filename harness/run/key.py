@@ -1,8 +1,8 @@
 """The key of a cell, a hash of all that could change its outcome, and the recorded outcomes that it lets stand.
 
 It is made of the cell and of the fields of its target in matrix.yaml that decide something; of the model, whose inputs
-follow from it, and of the recipe; of the place where the cell is run (`place_of`); of the code that runs it, agent and
-all, with the libraries that make inputs and reference; and of this machine. Labels and judgement are no part of it.
+follow from it, and of the recipe; of the place that the cell is run in (`place_of`); of the code that runs it, agent
+and all, with the libraries that make inputs and reference; and of this machine. Labels and judgement are no part of it.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ if TYPE_CHECKING:
     from harness.run.provision.model import Environment, Via
 
 _TOP = Path(__file__).resolve().parents[1]
-#: The rooms that have a part in a record; so have the modules that stand in none.
+#: The rooms that have a part in a record; so have the modules outside of rooms.
 _ROOMS = ("agent", "case", "layers", "matrix", "plan", "record", "run")
 #: Distributions that make models, inputs and reference numbers.
 _LIBRARIES = ("onnx", "numpy", "protobuf", "ml_dtypes")
 
 
 def cell_key(cell_id: str, model_sha256: str, recipe_sha256: str, placed: str) -> str:
-    """Return the key of a cell with this model in a place (`placed_in`); "" where one of the two is not known."""
+    """Return the key of a cell with this model in a place (`placed_in`); "" if one of the two is not known."""
     if not model_sha256 or not placed:
         return ""
     return _sha256([cell_id, model_sha256, recipe_sha256, placed])
 
 
 def placed_in(target: Target, place: str) -> str:
-    """Return the part that the keys of a target's cells share in a place; "" where that is ""."""
+    """Return the part that the keys of a target's cells share in a place; "" for the place ""."""
     return _sha256([target.deciding(), target.untrusted, place, code(), machine()]) if place else ""
 
 
 def place_of(environment: Environment) -> str:
-    """Return an environment in words that tell any two apart; "" where nobody here knows all that an engine finds."""
+    """Return an environment in words that tell any two apart; "" if it holds things unknown here."""
     if environment.device == UNKNOWN or (
         environment.via == "venv" and not (environment.folder or environment.files)
     ):
@@ -125,9 +125,9 @@ def _sha256(data: object) -> str:
 
 
 def keys_of(cells: Iterable[Cell], today: Mapping[str, Today], via: Via = "auto") -> dict[str, str]:
-    """Return the keys that cells would be recorded under if they were run now, by cell id; "" where nobody can say.
+    """Return the keys that cells would be recorded under if they were run now, by cell id; "" for an unknown one.
 
-    Their models are built. This machine is looked at, and nothing is made, pulled or started.
+    Their models are built. This machine is looked at, without making, pulling or starting anything.
     """
     places: dict[tuple[str, bool, str | None], str] = {}
     here, found = functools.cache(look_at_host), {}
@@ -157,7 +157,7 @@ def answering(
     """Return the outcomes that need not be made anew, by cell id: the latest of today's key.
 
     One in which an engine took part must speak for its cell, as it would if it were made anew. An outcome
-    that was timed beside others on its GPU is none, nor is somebody else's, nor an infra_error.
+    that was timed beside others on its GPU does not count, nor does somebody else's, nor an infra_error.
     """
     mine = [each for each in outcomes if each.cell in today]
     speaks = speaking(mine, lambda each: bool(today[each.cell].stale_because(each)))

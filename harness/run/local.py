@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Where records go: the store, or that of a suite."""
+    """Takes the records: the store, or that of a suite."""
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
         """Record an outcome for good."""
@@ -48,13 +48,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class How:
-    """Where engines run, how many targets at a time, whether large images are pulled, and each job has a process.
+    """The place of engines, how many targets at a time, whether large images are pulled, and each job has a process.
 
     Raises HandledError for any other place or number, and for an unreadable threshold of large images.
     """
 
     via: Via = "auto"
-    #: None: one a processor.
+    #: One a processor if it is None.
     jobs: int | None = None
     pull: bool = False
     process_per_cell: bool = False
@@ -98,7 +98,7 @@ class Runners:
         )
 
 
-#: Cells that a worker finds waiting at least, where others are at a target already, and seconds between looks at that.
+#: Waiting cells for which a worker joins others at a target, and seconds between its looks at that.
 _LEAST, _LOOK = 2, 1.0
 
 
@@ -109,7 +109,7 @@ class Here:
         self._runners = runners
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
-        """Yield the cells that would run, with their places and lines; starts and writes nothing."""
+        """Yield the cells that would run, with their places and lines, without a start or a write."""
         via, host = self._runners.how.via, look_at_host()
         for target in {cell.target.name: cell.target for cell in cells}.values():
             mine = [cell for cell in cells if cell.target.name == target.name]
@@ -144,7 +144,7 @@ def run_cells(cells: Sequence[Cell], runners: Runners, *, store: Sink, report: R
 def reap_orphans(targets: Iterable[Target]) -> None:
     """Remove the leftovers of harness processes that were killed.
 
-    These are temporary folders here, and containers here and on the targets' hosts; where no daemon answers they stay.
+    These are temporary folders here, and containers here and on the targets' hosts; they stay if no daemon answers.
     """
     reap_scratch()
     for host in dict.fromkeys(("", *(target.host for target in targets))):
@@ -182,7 +182,8 @@ class _LocalRun:
             futures = [pool.submit(self._work) for _ in range(workers)]
             try:
                 # Not Thread.join: when a signal interrupts it, Python before 3.13 takes the live thread for ended
-                # (https://github.com/python/cpython/issues/90882), and nobody waits for the container it is starting.
+                # (https://github.com/python/cpython/issues/90882), and the container that it is starting is not waited
+                # for.
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:
                 # A cell of another worker may have ten minutes to go, for a run that has failed or was interrupted.
@@ -197,9 +198,9 @@ class _LocalRun:
             self._run_batch(batch)
 
     def _taken(self) -> _Batch | None:
-        """Return the batch to work at: one that nobody is at, or else one that is worth another worker.
+        """Return the batch to work at: one without a worker, or else one that is worth another worker.
 
-        Waits while others may make such a one; None where no cell waits any more.
+        Waits while others may make such a one; None if no cell waits any more.
         """
         with self._changed:
             while not self._stop.is_set():

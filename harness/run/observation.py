@@ -1,7 +1,7 @@
 """Observes one cell: its jobs, and the fold of the agent's events into its record.
 
-The build job comes first, then, where there is a device, the run job, which has the device alone. An engine that does
-nothing without a GPU tunes on it while it builds: beside other builds, and never beside a timed run.
+The build job comes first, then, with a device, the run job, which has the device alone. An engine that needs a GPU
+tunes on it while it builds: beside other builds, and never beside a timed run.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def observe(  # noqa: PLR0913
     """Take one cell through its jobs by `run`, in steps (harness/run/rounds.py); returns their observation.
 
     `weights` is the folder, as the agent has it, of the weights beside the model.
-    `gpu` is the device to run on; None where there is none: an engine that builds and runs in one job is run all the
+    `gpu` is the device to run on, or None: an engine that builds and runs in one job is run all the
     same, on `cpu`; with any other the cell ends when the engine is built. An agent that was killed at the container's
     memory limit is the cell's own out-of-memory; any other loss of the agent raises AgentLost.
     """
@@ -75,9 +75,9 @@ def observe(  # noqa: PLR0913
             job = _job(kind, cell, turn, model, *ready.wire_inputs(), timed=ready.timed)
             yield from _alone(gpu or cpu, seen, run, replace(job, weights=weights), soon=True)
             return seen
-        # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
+        # A build feeds only a calibrator; how an engine answers an odd input shows without values for it.
         fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
-        # Without a GPU nobody loads the engine: one of gigabytes stays where it is.
+        # Without a GPU the engine is not loaded: one of gigabytes is not sent back.
         runs = gpu is not None and not ready.unfed
         job = _calibrated(_job("build", cell, turn, model, *libraries, *fed), ready)
         job = replace(job, weights=weights, plan=runs or not weights)
@@ -101,7 +101,7 @@ def observe(  # noqa: PLR0913
 
 @contextlib.contextmanager
 def _building(gpu: Device | None, seen: Observation) -> Iterator[None]:
-    """Hold a place on the GPU that an engine tunes on, and count the builds beside; any other engine needs none."""
+    """Hold a place on the GPU that an engine tunes on, and count the builds beside; any other engine needs no place."""
     if gpu is None:
         yield
         return
@@ -123,7 +123,7 @@ def _alone(
 
 
 def _calibrated(job: Job, ready: Prepared) -> Job:
-    """Return a job whose calibrator takes a variant's own batches, where it has any."""
+    """Return a job whose calibrator takes a variant's own batches, if it has any."""
     if not ready.calibration:
         return job
     own = {"data": "own", "batches": len(next(iter(ready.calibration.values())))}
@@ -149,7 +149,7 @@ def _job(kind: str, cell: Cell, turn: Turn, *parts: tuple[str, bytes], timed: bo
 _Text = TypeVar("_Text")
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3
-#: Where layers are read from, the best first: the inspector knows what was loaded, the log what was built.
+#: The sources of layers, the best first: the inspector knows the loaded engine, the log the built one.
 _SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log")
 #: How the message that lists an engine's layers begins.
 _LOGGED_LAYERS = "Layers:"
@@ -345,7 +345,7 @@ class Observation:
             self.missing_api = None
 
     def note_others(self, before: str, after: str) -> None:
-        """Keep the others on the GPU before and after the timed run, "" for nobody, beside its sensors' readings."""
+        """Keep the others on the GPU before and after the timed run, each "" if alone, beside its sensors' readings."""
         if self._latency is not None:
             old = self._latency
             self._latency = replace(old, before=_beside(old.before, before), after=_beside(old.after, after))

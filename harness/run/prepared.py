@@ -46,7 +46,7 @@ class Weights:
 
 
 Parts = tuple[tuple[str, bytes], ...]
-#: The reference of what nobody has run yet: evaluating one takes longer than a build, and many are only built.
+#: The reference of a variant that has not run yet: evaluating one takes longer than a build, and many are only built.
 UNEVALUATED = Reference(None, "not evaluated")
 
 
@@ -94,7 +94,7 @@ def _wired(arrays: Mapping[str, Array]) -> Parts:
 def unevaluated(variant: Variant) -> Prepared:
     """Build a variant's model and inputs, without reference numbers.
 
-    Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed.
+    Raises HandledError if it cannot be done, and NotFeedable if a network input is of a kind that is not fed.
     """
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
@@ -114,7 +114,7 @@ def unevaluated(variant: Variant) -> Prepared:
 
 
 def _given(variant: Variant, model: onnx.ModelProto) -> dict[str, dict[str, Array]]:
-    """Return a variant's own arrays, as far as it has any; raises HandledError where they are not the model's."""
+    """Return a variant's own arrays, as far as it has any; raises HandledError if they are not the model's."""
     if variant.data is None:
         return {}
     paths = {what: variant.data.path(what) for what in ("inputs", "expected", "calibration")}
@@ -136,7 +136,7 @@ def evaluated(variant: Variant, ready: Prepared) -> Prepared:
     return replace(ready, reference=reference(model, ready.inputs, also=variant.recipe.mark_outputs))
 
 
-#: What one model may take to build, and what one variant may take for its inputs and its reference.
+#: The limits for building one model, and for one variant's inputs and reference.
 SECONDS = 120.0
 MEMORY_MIB = 4096
 #: Variants that are made ready in one child beside the one that was asked for; a process takes as long as 20 of them.
@@ -188,7 +188,7 @@ def with_models(
             for key, model in stream(
                 _models, folder.absolute(), rest, seconds=seconds, memory_mib=MEMORY_MIB
             ):
-                made[key] = model  # noqa: PERF403  (what came before a failure is kept)
+                made[key] = model  # noqa: PERF403  (models from before a failure are kept)
         except ChildFailed as error:
             case, name = next(key for key in rest if key not in made)
             sentence = f"the model of variant {case}.{name} cannot be built: its process {error}"
@@ -236,7 +236,7 @@ class PreparedVariants:
         self._making = threading.Lock()
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
-        """Return a variant prepared; raises Refused, also when `needed` says that nobody waits any more."""
+        """Return a variant prepared; raises Refused, also when `needed` says that it is not waited for any more."""
         with self._making if id(variant) in self._order else self._lock(variant):
             if id(variant) not in self._made:
                 following = self._following(variant)
@@ -252,7 +252,7 @@ class PreparedVariants:
             return found
 
     def weights(self, variant: Variant) -> Weights | None:  # noqa: ARG002
-        """Return the weights that stay beside a variant's model, None where it holds all of them."""
+        """Return the weights that stay beside a variant's model, None if it holds all of them."""
         return None
 
     def evaluated(

@@ -19,7 +19,7 @@ _PATIENCE, _LARGE = 60.0, 256 << 20
 
 
 class Wait(NamedTuple):
-    """What a cell needs for its next step: a device alone; `size` bytes of its engine are kept until then.
+    """A cell's need for its next step: a device alone; `size` bytes of its engine are kept until then.
 
     `soon` asks that no other cell is begun before: the cell has a child to itself.
     """
@@ -37,19 +37,19 @@ class Recorded(NamedTuple):
 
 
 class Later(Enum):
-    """Where a cell is to be run again in a child of its own, which ends the one that the others share."""
+    """Tells that a cell is to be run again in a child of its own, which ends the one that the others share."""
 
     AT_THE_END = "at the end"
 
 
-#: A cell's way: it yields `Wait` where it goes on with the device alone, `Later` where it had better be put off, and
-#: None where it needs nothing, or no longer.
+#: A cell's way: it yields `Wait` to go on with the device alone, `Later` to be put off, and None if it has no need, or
+#: no longer.
 Steps = Generator["Wait | Later | None", None, Recorded]
 Found = Wait | Later | Recorded | None
 
 
 def step(steps: Steps, trouble: InfraError | None = None) -> Found:
-    """Take a cell's next step, telling it of trouble there was; returns what it yields, or its record."""
+    """Take a cell's next step, telling it of trouble there was; returns the step's yield, or the record."""
     try:
         return next(steps) if trouble is None else steps.throw(trouble)
     except StopIteration as end:
@@ -58,7 +58,7 @@ def step(steps: Steps, trouble: InfraError | None = None) -> Found:
 
 
 def hold(device: Device, waiting: Sequence[Steps]) -> list[Found]:
-    """Take cells through the steps for which they waited, one behind the other, then let go; returns what each yields.
+    """Take cells through the steps for which they waited, one behind the other, then let go; returns the yield of each.
 
     A device that is not to be had is told to each.
     """
@@ -91,7 +91,7 @@ class Round:
         self._go_on(cell, steps, step(steps))
 
     def resume(self) -> bool:
-        """Go on with a cell that was put off; False where there is none."""
+        """Go on with a cell that was put off; False without one."""
         if not self._later:
             return False
         self.begin(*self._later.pop(0))
@@ -115,7 +115,7 @@ class Round:
 
     @property
     def due(self) -> bool:
-        """Tell whether to hold the device now: cells have waited long, or another holds it and nothing is built."""
+        """Tell whether to hold the device now: cells have waited long, or another holds it and builds wait."""
         waits = [wait for _, _, wait in self._waiting]
         if not waits:
             return False

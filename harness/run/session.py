@@ -39,9 +39,9 @@ GRACE = 20.0
 #: Seconds after that in which an agent may still be read that does not fall silent: a busy machine reads slowly.
 _BACKLOG = 180.0
 _EXIT_WAIT = 2.0
-#: What the container holds beside the job's child: the agent with the engine's libraries loaded.
+#: The container's memory beside the job's child: the agent with the engine's libraries loaded.
 _AGENT_MIB = 512
-#: How the timed run is made; harness/agent/gpu.py says what each means.
+#: How the timed run is made; harness/agent/gpu.py explains each.
 TIMING = {"warmup_s": 0.2, "iterations": 100, "window_s": 0.1, "most": 500, "budget_s": 10.0}
 
 
@@ -69,7 +69,7 @@ class Event(NamedTuple):
 class Job:
     """A request to the agent for one child process, of the kind "preflight", "build" or "run".
 
-    `provider` is where ONNX Runtime is to run, "cpu" or "cuda"; "" for the other engines. `needs_gpu`: a preflight
+    `provider` is ONNX Runtime's device, "cpu" or "cuda"; "" for the other engines. `needs_gpu`: a preflight
     fails without a GPU that works. Unless `timed` a run is neither timed nor profiled. `weights` is the folder,
     as the agent has it, of the weights beside the model; without `plan` the size of the engine alone is
     returned. `fresh` asks for a new child, and not for one that was kept; `keep` lets it live on for the next job.
@@ -215,7 +215,7 @@ class Session:
         while (status := self._transport.exit_status()) is None and time.monotonic() < patience:
             time.sleep(0.01)
         how = f" ({status})" if status else ""
-        # Docker's flag says that the limit was ever hit: once a job has hit it, it says nothing of the agent's end.
+        # Docker's flag says that the limit was ever hit: once a job has hit it, it does not explain the agent's end.
         out_of_memory = bool(status and status.out_of_memory) and not self._limit_hit
         return AgentLost(f"the agent went away while {doing}{how}{self._tail()}", out_of_memory=out_of_memory)
 
@@ -231,7 +231,7 @@ def _broken(end: Event, sentence: str) -> Event:
 
 #: Seconds: the first CUDA context on a machine, and the kernels that a builder loads, take tens of them.
 PREFLIGHT_TIMEOUT = 180.0
-#: Characters kept of what a native library wrote.
+#: Characters kept of a native library's output.
 _NATIVE_KEPT = 2000
 #: Messages of an engine that say why something failed.
 _ERRORS = ("ERROR", "INTERNAL_ERROR")
@@ -273,7 +273,7 @@ class Preflight:
 
     @property
     def trouble(self) -> str:
-        """Return why no cell can run, "" where nothing was found."""
+        """Return why no cell can run, or ""."""
         if self._fault:
             return self._fault
         if not self._ended:
@@ -285,7 +285,7 @@ class Preflight:
 
 
 def preflight(target: Target, session: Session, *, keep: bool = False) -> Preflight:
-    """Run a target's preflight and return its findings; raises InfraError where the agent is lost.
+    """Run a target's preflight and return its findings; raises InfraError if the agent is lost.
 
     `keep` leaves its child, which has a builder then, to the first cell.
     """

@@ -40,7 +40,7 @@ _EVERY = 2.0
 _SETTLE = 10.0
 #: Seconds that tasks may take to end once they are cancelled, and one of Slurm's commands to answer.
 _LEAVE, _PATIENCE = 60.0, 120.0
-#: Exit code of sbatch where it does not understand an option.
+#: Exit code of sbatch for an unknown option.
 _MISUSED = 255
 #: Characters of a task's last line.
 _WORDS = 300
@@ -125,9 +125,9 @@ class _Job:
             raise InfraError(f"sbatch cannot be started: {error.strerror}") from error
 
     def refused(self) -> str:
-        """Return why Slurm did not take the job, "" where it did.
+        """Return why Slurm did not take the job, "" if it did.
 
-        Raises HandledError where sbatch does not know an option.
+        Raises HandledError for an option that sbatch does not know.
         """
         text = self.log.read_text(encoding="utf-8", errors="replace")
         if "Submitted batch job" in text:
@@ -174,7 +174,7 @@ class SlurmExecutor:
             yield shlex.join(job.line)
 
     def check(self) -> None:
-        """Raise HandledError where Slurm is not, InfraError where it does not answer."""
+        """Raise HandledError without Slurm, InfraError if it does not answer."""
         for program in ("sbatch", "squeue", "scancel"):
             if shutil.which(program) is None:
                 raise HandledError(
@@ -184,7 +184,7 @@ class SlurmExecutor:
         self._queue()
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:  # noqa: ARG002
-        """Run the cells: `not_run` where Slurm refuses their job, `infra_error` where a task has not recorded them."""
+        """Run the cells: `not_run` if Slurm refuses their job, `infra_error` if a task has not recorded them."""
 
         def keep(cell: Cell, outcome: Outcome, log: str = "") -> None:
             report(cell, store.append(outcome, log or None), "")
@@ -269,7 +269,7 @@ class SlurmExecutor:
         return Outcome.blank(cell, state, reason, bare_stamps(cell, self._run_id))
 
     def _end(self, jobs: Iterable[_Job], say: Say) -> bool:
-        """Wait for the tasks of a run that is done, cancel those of any other; tell whether none is left."""
+        """Wait for the tasks of a run that is done, cancel those of any other; tell whether all have ended."""
         for job in jobs:
             job.forget()
         try:
@@ -281,7 +281,7 @@ class SlurmExecutor:
         return True
 
     def _cancel(self) -> None:
-        """Cancel the tasks and wait for their end; raises InfraError where one does not end."""
+        """Cancel the tasks and wait for their end; raises InfraError if one does not end."""
         _answer("scancel", f"--name={self._name}")
         if not self._gone():
             raise InfraError(
@@ -298,7 +298,7 @@ class SlurmExecutor:
         return True
 
     def _queue(self) -> bool:
-        """Tell whether a task has not ended; raises InfraError where Slurm does not answer."""
+        """Tell whether a task has not ended; raises InfraError if Slurm does not answer."""
         return bool(_answer("squeue", "--noheader", f"--name={self._name}").strip())
 
 
@@ -320,7 +320,7 @@ def _take_in(jobs: Iterable[_Job], keep: Callable[[Cell, Outcome, str], None]) -
 
 
 def _answer(*command: str) -> str:
-    """Return the output of one of Slurm's commands; raises InfraError where it fails or takes too long."""
+    """Return the output of one of Slurm's commands; raises InfraError if it fails or takes too long."""
     try:
         done = subprocess.run(
             command,

@@ -35,7 +35,7 @@ def bare_stamps(cell: Cell, run_id: str) -> Stamps:
 
 
 def _hash(variant: Variant) -> str:
-    """Return the hash of a variant's model, "" where there is none."""
+    """Return the hash of a variant's model, "" without one."""
     try:
         return model_sha256(variant.model_bytes())
     except HandledError:
@@ -44,9 +44,9 @@ def _hash(variant: Variant) -> str:
 
 @functools.cache
 def harness_commit() -> str:
-    """Return the commit that the harness is checked out at, with a "+" where its files were changed since.
+    """Return the commit that the harness is checked out at, with a "+" if its files were changed since.
 
-    Empty where it is installed from a package, or Git is not there: then the version is all that is known.
+    Empty for an installed package, and without Git: then the version alone is known.
     """
     if not (TOP / ".git").exists():
         return ""
@@ -57,7 +57,7 @@ def harness_commit() -> str:
 
 
 def git(*arguments: str) -> str:
-    """Return Git's answer on the harness's checkout, "" where it fails or is not there."""
+    """Return Git's answer on the harness's checkout, "" if it fails or is not there."""
     try:
         done = subprocess.run(
             ["git", "-C", str(TOP), *arguments],

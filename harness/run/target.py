@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from harness.run.session import Event, Job
     from harness.run.transport import ProcessTransport
 
-#: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
+#: How often a cell, and the start of an agent, is tried when the machinery and not the engine fails.
 _TRIES = 2
 #: A tactic that a builder left out for want of memory, which neighbours may have had.
 _SKIPPED = re.compile(r"insufficient memory|memory is insufficient|insufficient to use tactic", re.IGNORECASE)
@@ -56,14 +56,13 @@ class _GivenUp(Exception):
 class TargetRunner:
     """Runs cells of one target in one warm environment; made ready at the first cell that needs it.
 
-    A trusted cell's child process does other cells too, unless `isolated` gives a process to each. A cell is run again
-    in a child of its own, and that record counts, where what others left could show in it: its child ended in another
-    way than by finishing the job, an error of CUDA was left, or `is_news` says so of its record. Where the
-    target is untrusted each cell has a container of its own, which is removed after it.
-    A target that cannot run here gives `not_run` with the reason; one whose agent does not come up, however it fails
-    to, gives `infra_error` for all its cells; an agent lost twice on the same
-    cell gives `infra_error` for that one, and so does whatever goes wrong in this program while it prepares, runs or
-    folds a cell. Nothing is raised for any of these: each cell gets a record.
+    A trusted cell's child process does other cells too, unless `isolated` gives a process to each. A cell that traces
+    of others may show in is run again in a child of its own, and that record counts: its child did not finish the job,
+    an error of CUDA was left, or `is_news` says so of its record. Each cell of an untrusted target has a container of
+    its own, which is removed after it. Each cell gets a record, and only `abort` raises. A target that cannot run here
+    gives `not_run` with the reason; one whose agent does not come up gives `infra_error` for all its cells. An agent
+    lost twice on a cell gives `infra_error` for that one, as does a fault of this program while it prepares, runs or
+    folds the cell.
     """
 
     def __init__(  # noqa: PLR0913
@@ -90,11 +89,11 @@ class TargetRunner:
         self._dealt: tuple[str, ...] = ()
         self._environment: Environment | None = None
         self._transport: ProcessTransport | None = None
-        #: The live agent, or why there will be none; None before the first cell, and after an agent was lost.
+        #: The live agent, or why it cannot be started; None before the first cell, and after an agent was lost.
         self._agent: Session | _GivenUp | None = None
         self._facts: dict[str, str] = {}
         self._preflight: Preflight | None = None
-        #: Whether the agent has room for weights beside models, and what it has of them, by folder.
+        #: Whether the agent has room for weights beside models, and the places of those it has, by folder.
         self._roomy = False
         self._placed: dict[Weights, str] = {}
         self._aborted = False
@@ -106,7 +105,7 @@ class TargetRunner:
         return self._environment.note if self._environment else ""
 
     def run(self, cell: Cell) -> Recorded:
-        """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
+        """Return the record of a cell and its whole log; raises only Aborted, after `abort`."""
         return whole(self.steps(cell))
 
     def steps(self, cell: Cell) -> Steps:
@@ -125,7 +124,7 @@ class TargetRunner:
         except Aborted:
             raise
         except Exception as error:  # noqa: BLE001
-            # A fault of this program, or of what it was given: it costs this cell and not the whole run.
+            # A fault of this program, or of its input, costs this cell and not the whole run.
             self._recover()
             return self._fault(cell, error, [])
         finally:
@@ -149,7 +148,7 @@ class TargetRunner:
         return self._warm and recipe.plugin is None and not recipe.libraries
 
     def _doubt(self, cell: Cell, outcome: Outcome, log: str) -> str:
-        """Return why a cell is to be run again in a child of its own, "" where its record stands."""
+        """Return why a cell is to be run again in a child of its own, "" if its record stands."""
         if outcome.builds_beside and _SKIPPED.search(log):
             return f"{_SHORT_OF_MEMORY} beside {outcome.builds_beside} other builds"
         end = outcome.end
@@ -207,7 +206,7 @@ class TargetRunner:
                 self._end_agent()
 
     def _live(self) -> Session:
-        """Return the live agent, started where there is none; raises _GivenUp if there can be none."""
+        """Return the live agent, started if needed; raises _GivenUp if there can be none."""
         self._refuse_aborted()
         self._agent = self._agent or self._started()
         if isinstance(self._agent, _GivenUp):
@@ -220,7 +219,7 @@ class TargetRunner:
         return isinstance(self._agent, Session)
 
     def _place(self, cell: Cell) -> str:
-        """Return where the agent has the weights beside a model, brought there once; "" where it holds them itself."""
+        """Return the agent's folder of the weights beside a model, brought there once; "" if it holds them itself."""
         weights, transport = self._prepared.weights(cell.variant), self._transport
         if weights is None or transport is None:
             return ""
@@ -229,7 +228,7 @@ class TargetRunner:
         return self._placed[weights]
 
     def _started(self) -> Session | _GivenUp:
-        """Return a live agent, or why none is to be had."""
+        """Return a live agent, or why it cannot be started."""
         failure = ""
         for _ in range(_TRIES):
             try:
@@ -255,7 +254,7 @@ class TargetRunner:
         if self._environment is None:
             self._environment = prepare(self.target, self._via, self._pulling)
         self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
-        # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
+        # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before did not.
         self._transport = start(
             self._environment,
             self.target,
@@ -280,7 +279,7 @@ class TargetRunner:
                 f"{self.target.name} is declared as {self.target.version} and its environment holds {reported}: "
                 "correct the version, image or packages in matrix.yaml"
             )
-        # What it found stays true of the next container of an untrusted target, which is made alike.
+        # Its findings stay true of the next container of an untrusted target, which is made alike.
         if self._preflight is None or self._preflight.trouble or not self.target.untrusted:
             with self._device(self._dealt[0]).among_builds() if self._dealt else contextlib.nullcontext():
                 self._preflight = preflight(self.target, session, keep=self._warm)
@@ -297,7 +296,7 @@ class TargetRunner:
         return not self._aborted
 
     def _recover(self) -> None:
-        """End the agent after a failure; raises Aborted where an abort caused it."""
+        """End the agent after a failure; raises Aborted if an abort caused it."""
         self._end_agent()
         self._refuse_aborted()
 
@@ -313,7 +312,7 @@ class TargetRunner:
                 self._agent = None
             transport, self._transport = self._transport, None
             if transport is not None:
-                # What cannot be ended now is ended by the next run's reaper; the cell in hand has its record.
+                # The next run's reaper ends an agent that cannot be ended now; the cell in hand has its record.
                 with contextlib.suppress(InfraError):
                     transport.close()
 
@@ -330,7 +329,7 @@ class TargetRunner:
         )
 
     def _keyed(self, cell: Cell, outcome: Outcome) -> Outcome:
-        """Return an outcome with its key; trouble of the machinery has none."""
+        """Return an outcome with its key; trouble of the machinery has no key."""
         if outcome.state == "infra_error":
             return outcome
         apart = outcome.state == "not_run" or inapplicable_because(cell) is not None

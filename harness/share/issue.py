@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TIME = (1980, 1, 1, 0, 0, 0)
 _LOG = "log.txt"
 _ISSUE = "issue.md"
-#: What the agent saw of the machine; the engine has a row of its own.
+#: The agent's facts of the machine; the engine has a row of its own.
 _FACTS = sorted(KNOWN_FACTS - {"engine", "engine_version"})
 
 
@@ -45,8 +45,8 @@ class Shared:
 def share(judged: Judged, log: str, elsewhere: Sequence[Judged] = ()) -> Shared:
     """Return the archive of a cell that was run; `elsewhere` are results of the same variant on other targets.
 
-    Names of this machine and its user are taken out. Raises HandledError for a cell that was not run, and where such
-    a name is left.
+    Names of this machine and its user are taken out. Raises HandledError for a cell that was not run, and if such a
+    name is left.
     """
     cell, outcome = judged.cell, judged.outcome
     if judged.classification.cls in UNJUDGED:

@@ -2,7 +2,7 @@
 
 Known forms are found wherever they stand; names that only this machine knows (host, user, folders) are looked
 up and found as text, in capitals or not. A name that everybody has (root, ubuntu), or that is part of the
-measurement (a host called trt86), tells nothing and stays: without it a record could not be read.
+measurement (a host called trt86), identifies no one and stays: without it a record could not be read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harness.run.stamps import TOP
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-#: Names that say nothing of whose machine it is.
+#: Names that do not tell whose machine it is.
 _COMMON = frozenset(
     (
         *("root", "user", "users", "nobody", "admin", "home", "localhost", "localdomain", "ubuntu", "debian"),
@@ -47,9 +47,9 @@ _FORMS = (
         "<serial>",
     ),
 )
-#: What a container's, a machine's or a job's id looks like: so many hexadecimal digits, letters among them.
+#: An id of a container, a machine or a job: so many hexadecimal digits, letters among them.
 _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12})(?![0-9A-Za-z])", re.IGNORECASE)
-#: What a record may say of a machine; the rest of what an agent saw is nobody's business.
+#: The facts of a machine that a record may hold; the rest is private.
 KNOWN_FACTS = frozenset(
     (
         *("engine", "engine_version", "python", "machine", "libc", "kernel", "cpu", "cpus"),
@@ -84,7 +84,7 @@ class Scrubber:
         return [self.data(value) for value in data] if isinstance(data, list | tuple) else data
 
     def left_in(self, text: str) -> str:
-        """Return the first of the names that a text still holds, "" for none."""
+        """Return the first of the names that a text still holds, or ""."""
         found = (name for name, instead in self.names if _pattern(name, instead).search(text))
         return next(found, "")
 

@@ -63,7 +63,7 @@ def write(measured: Iterable[tuple[Outcome, str]]) -> bytes:
 
 
 def read(path: Path, account: str = "") -> Archive:
-    """Read an archive, which `account` sends; raises HandledError where it is none."""
+    """Read an archive, which `account` sends; raises HandledError if it is no such file."""
     records: dict[str, Outcome] = {}
     logs: dict[str, str] = {}
     faults = []
@@ -113,7 +113,7 @@ def _entry(line: bytes, account: str) -> tuple[Outcome, str]:
 
 
 def _fault(outcome: Outcome, account: str) -> str:
-    """Return why a record cannot be taken in, "" where it can."""
+    """Return why a record cannot be taken in, "" if it can."""
     stamps = outcome.stamps
     if not _ACCOUNT.fullmatch(stamps.account):
         return "names no account that measured it"
@@ -134,8 +134,8 @@ Measured = tuple[Outcome, str]
 def submission(measured: Sequence[Measured], account: str) -> bytes:
     """Return the file of one target's records, in the name of an account.
 
-    Records that say nothing of the engine are left out. Raises HandledError where nothing is left, where no GPU took
-    part, and where something is left of this machine's names.
+    Records without an answer of the engine are left out. Raises HandledError if no record is left, if no GPU took part,
+    and if a name of this machine is left.
     """
     told = [each for each in measured if each[0].state == "done"]
     if not told:
@@ -169,13 +169,13 @@ def _scrubbed(clean: Scrubber, outcome: Outcome, log: str) -> Measured:
         log_sha256=None,
         key="",
     )
-    # What a native library writes may be no text. A folder of logs keeps it escaped like this, and it is read so again.
+    # A native library's output may be no text. A folder of logs keeps it escaped like this, and it is read so again.
     whole = clean.text(log).encode("utf-8", "backslashreplace").decode()
     return decode(Outcome, clean.data(asdict(public))), whole
 
 
 def _without_halves(outcome: Outcome) -> Outcome:
-    """Return a record whose texts, where they were cut, begin and end with a whole word: nobody finds half a name."""
+    """Return a record whose cut texts begin and end with a whole word, lest half a name be left."""
 
     def whole(text: str) -> str:
         return text if len(text) < LONGEST else text.rpartition(" ")[0]

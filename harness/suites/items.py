@@ -25,13 +25,13 @@ from harness.models.reading import describe, read_model
 from harness.run.numbers.wire import Array, is_carried
 from harness.text import did_you_mean
 
-#: The value of an input or output: an array, an ONNX tensor, or something that no engine is fed (a list, None).
+#: The value of an input or output: an array, an ONNX tensor, or a value that no engine is fed (a list, None).
 Value = object
 #: Operators whose outputs are drawn at random: no two engines agree on them.
 _RANDOM = frozenset({
     "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 })  # fmt: skip
-#: Dropout drops nothing unless its third input says that a model is being trained.
+#: Dropout drops values only if its third input says that a model is being trained.
 _TRAINING = 2
 #: Stands between the name of a node test and the opset of its expansion: "test_elu_expanded_ver18".
 _EXPANDED = "_expanded"
@@ -70,7 +70,7 @@ class Suite:
 
 
 def find_suite(name: str) -> Suite:
-    """Return a suite by its name, or the one in a folder; raises HandledError where there is neither."""
+    """Return a suite by its name, or the one in a folder; raises HandledError if there is neither."""
     if name == ONNX_NODE.name:
         return ONNX_NODE
     if "/" in name or Path(name).is_dir():
@@ -79,7 +79,7 @@ def find_suite(name: str) -> Suite:
 
 
 def folder_suite(path: Path) -> Suite:
-    """Return the suite of a folder; raises HandledError where there is no folder, or no model in it."""
+    """Return the suite of a folder; raises HandledError without a folder, or a model in it."""
     if not path.is_dir():
         raise HandledError(f"{path}: is no folder of models; give a suite's name or a folder")
     if not any(path.glob(f"*/{_MODEL}")):
@@ -93,7 +93,7 @@ def folder_suite(path: Path) -> Suite:
 
 
 def _in_folder(path: Path) -> Iterator[Item]:
-    """Yield an item for each model in the folder, by name, with its first set of data where it has one."""
+    """Yield an item for each model in the folder, by name, with its first set of data if it has one."""
     seen: dict[str, str] = {}
     for file in sorted(path.glob(f"*/{_MODEL}")):
         folder = file.parent
@@ -107,7 +107,7 @@ def _in_folder(path: Path) -> Iterator[Item]:
 
 
 def _values(folder: Path, kind: str) -> list[Value]:
-    """Return the tensors of a set of data in their order, None for a file that holds none."""
+    """Return the tensors of a set of data in their order, None for a file without one."""
     files = sorted(folder.glob(f"{kind}_*.pb"), key=_number)
     if [_number(file) for file in files] != list(range(len(files))):
         names = ", ".join(file.name for file in files)
@@ -186,7 +186,7 @@ def item(
         inputs={} if unfed else fed,
         expected={} if drawn else expected,
         unfed=unfed,
-        # Of several outputs those that can be are compared.
+        # Those of several outputs that can be compared are.
         uncompared=uncompared if drawn or not expected else "",
     )
 

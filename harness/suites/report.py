@@ -78,8 +78,7 @@ class SuiteReport:
 def turned(results: Results) -> dict[str, dict[str, list[tuple[Known, Class]]]]:
     """Return the cells that ended otherwise in the run before their last, with their class then.
 
-    By target, then by kind: "broken", "fixed" or "otherwise", failing in another way. A run without a GPU changes
-    nothing.
+    By target, then by kind: "broken", "fixed" or "otherwise", failing in another way. A run without a GPU is no change.
     """
     began = {run.id: run.when for run in results.runs}
     found: dict[str, dict[str, list[tuple[Known, Class]]]] = {}
@@ -104,7 +103,7 @@ def build_suites(matrix: Matrix, reports: Path) -> list[SuiteReport]:
 
 
 def build_suite(matrix: Matrix, folder: Path) -> SuiteReport | None:
-    """Write history and report of one suite; return it, None where no record is of a version in the matrix."""
+    """Write history and report of one suite; return it, None if no record is of a version in the matrix."""
     about, found = About.read(folder), _recorded(matrix, folder, Store(folder))
     if found is None:
         return None

@@ -53,7 +53,7 @@ class About:
 
     @staticmethod
     def read(folder: Path) -> About:
-        """Return the description that a folder holds; raises HandledError where it cannot be read."""
+        """Return the description that a folder holds; raises HandledError if it cannot be read."""
         path = folder / FILE
         try:
             return decode(About, parse_json(read_bytes(path)))
@@ -101,7 +101,7 @@ class About:
 def recipe(target: Target) -> Recipe:
     """Return how models of a suite are built: strongly typed, with no profiles and no flags.
 
-    A TensorRT that knows no strongly typed network may use FP16 besides; ONNX Runtime has nothing but the graph.
+    A TensorRT that knows no strongly typed network may use FP16 besides; ONNX Runtime has the graph alone.
     """
     if target.traits.graph_alone:
         return Recipe()
@@ -111,14 +111,14 @@ def recipe(target: Target) -> Recipe:
 
 
 class SuitePrepared(PreparedVariants):
-    """PreparedVariants for a suite: the data came with the models, so that nothing is evaluated."""
+    """PreparedVariants for a suite: the data came with the models, so that no model is evaluated."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         super().__init__()
         self._items = {item.id: item for item in items}
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:  # noqa: ARG002
-        """Return an item ready to run: built alone where it has no inputs, and never timed."""
+        """Return an item ready to run: built alone if it has no inputs, and never timed."""
         item = self._items[variant.name]
         return Prepared(
             model=item.model,

@@ -77,12 +77,12 @@ def program(host: str = "") -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of the program: the caller's, in which ssh asks nobody for a password."""
+    """Return the environment of the program: the caller's, in which ssh asks for no password."""
     return {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}
 
 
 def address(host: str = "") -> str:
-    """Return where the daemon is: a target's host, DOCKER_HOST, or the current context's address; no password."""
+    """Return the daemon's address: a target's host, DOCKER_HOST, or the current context's address; no password."""
     found = host or os.environ.get("DOCKER_HOST") or _of_context(os.environ.get("DOCKER_CONTEXT", ""))
     return re.sub(r"://([^:/@]*):[^/@]*@", r"://\1:...@", found)
 
@@ -104,7 +104,7 @@ def ask(
     needed: Callable[[], bool] = lambda: True,
     hear: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Run `docker` and return its output; raises DaemonRefused where the daemon says no, InfraError where it is silent.
+    """Run `docker` and return its output; raises DaemonRefused if the daemon says no, InfraError if it is silent.
 
     `hear` is called with the output so far, as it grows. Raises InfraError as well when `needed` returns False.
     """
@@ -137,9 +137,9 @@ def run_to_end(
     needed: Callable[[], bool] = lambda: True,
     hear: Callable[[str], None] = lambda _: None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; raises InfraError where it is missing, too slow, or no longer `needed`.
+    """Run a program to its end; raises InfraError if it is missing, too slow, or no longer `needed`.
 
-    Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, keeps nobody waiting. It has a
+    Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, does not delay this. It has a
     session of its own: an interrupt at the terminal must not cut it off, and ssh finds no terminal to ask at.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -200,7 +200,7 @@ def daemon(host: str = "") -> Daemon:
         raise InfraError(f"Docker does not answer at {address(host)}: {error}") from error
     except ValueError as error:
         raise InfraError(f"Docker's answer at {address(host)} cannot be read: {error}") from error
-    # The program of 20.10 exits with 0 where no daemon answers.
+    # The program of 20.10 exits with 0 if no daemon answers.
     if errors := info.get("ServerErrors"):
         raise _silent(host, str(errors[0]))
     MET.add(address(host))

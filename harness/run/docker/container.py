@@ -1,6 +1,6 @@
 """An agent in a container: `docker run -i` as a child process, inspected when it has ended, and removed.
 
-Nothing is mounted, so that a remote daemon works as a local one does.
+It has no mount of the host, so that a remote daemon works as a local one does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.run.docker.client import DaemonRefused, ask, environment, program, 
 from harness.run.docker.reaper import PROJECT_LABEL, gone, labels, remove
 from harness.run.transport import ExitStatus, ProcessTransport, signal_name
 
-#: Nobody: neither root nor an account that owns anything in an image or on a host that mounts one.
+#: Neither root nor an account that owns anything in an image or on a host that mounts one.
 USER = "65534:65534"
 PIDS = 1024
 ALL_GPUS = ("all",)
@@ -31,15 +31,15 @@ TMPFS_MIB = 1024
 #: Shared memory: Docker's own default, which a daemon's configuration may have raised.
 SHM_MIB = 64
 #: Limits of every process, soft and hard: no core files, no file larger than /tmp is, no descriptors without end, and
-#: a bound on POSIX message queues. None is above the defaults of any machine: a container could not raise it.
+#: a bound on POSIX message queues. Each is at most any machine's default: a container could not raise it.
 LIMITS = {"core": 0, "fsize": TMPFS_MIB << 20, "msgqueue": 1 << 19, "nofile": 1024}
-#: Of an untrusted model: processors at most, and its share of them where others want them too; 1024 is usual.
+#: An untrusted model's processors at most, and its share of contended ones; 1024 is usual.
 UNTRUSTED_CPUS = 4
 UNTRUSTED_SHARES = 512
 _PERIOD_US = 100_000
 #: Why a daemon runs no untrusted model.
 UNFILTERED = "the kernel of its Docker daemon cannot refuse system calls to a container (it has no seccomp)"
-#: Where a container has weights that lie beside a model.
+#: The folder in a container of weights that lie beside a model.
 WEIGHTS = "/weights"
 #: The group that owns a Jetson's GPU devices; its number, as an image need not know its name.
 JETSON_VIDEO_GROUP = "44"
@@ -47,7 +47,7 @@ JETSON_VIDEO_GROUP = "44"
 _ENDS, _DIES = 2.0, 5.0
 #: Seconds to bring weights into a container.
 _PLACING = 3600.0
-#: The exit codes of `docker run` where the daemon made no container, or started nothing in it.
+#: The exit codes of `docker run` if the daemon made no container, or started no process in it.
 _NOT_STARTED = range(125, 128)
 _NEVER = "0001-"
 
@@ -100,7 +100,7 @@ def arguments(options: Options) -> list[str]:
     tmpfs = f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={TMPFS_MIB}m"  # noqa: S108
     words += ["--pids-limit", str(PIDS), "--tmpfs", tmpfs, "--workdir", "/tmp"]  # noqa: S108
     words += ["--ipc", "private", "--shm-size", f"{SHM_MIB}m"]
-    # The agent is to be the container's first process: nothing in there can kill or stop that one. The default log
+    # The agent is to be the container's first process: no process in there can kill or stop that one. The default log
     # driver would write every model and tensor that crosses the stream to the daemon's disk.
     words += ["--init=false", "--log-driver", "none"]
     for name, most in LIMITS.items():
@@ -156,13 +156,13 @@ class DockerTransport(ProcessTransport):
         return WEIGHTS
 
     def exit_status(self) -> ExitStatus | None:
-        """Return how the agent ended; raises InfraError where it was not started, or the daemon cannot say."""
+        """Return how the agent ended; raises InfraError if it was not started, or the daemon cannot say."""
         if self._ended is None and not self._closed and not self._running():
             self._ended = self._inspected()
         return self._ended
 
     def _inspected(self) -> ExitStatus | None:
-        """Return how the container ended, None where only the line to it did; raises InfraError if it never ran."""
+        """Return how the container ended, None if only the line to it did; raises InfraError if it never ran."""
         state: dict[str, Any] = {}
         try:
             words = ("inspect", "--type", "container", "--format", "{{json .State}}", self.name)

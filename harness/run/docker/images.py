@@ -42,7 +42,7 @@ class ImageRefused(Exception):
 
 @dataclass(frozen=True)
 class Image:
-    """An image the daemon holds; `digest` is the registry's, or the id where it came from none."""
+    """An image the daemon holds; `digest` is the registry's, or the id of an image from no registry."""
 
     id: str
     digest: str
@@ -68,7 +68,7 @@ def find_image(reference: str, platform: str, host: str = "") -> Image | None:
 
 
 def canonical(reference: str) -> str:
-    """Leave the tag out where there is a digest: the daemon files such an image under its digest alone."""
+    """Leave the tag out if there is a digest: the daemon files such an image under its digest alone."""
     name, at, digest = reference.partition("@")
     if not at:
         return reference

@@ -59,7 +59,7 @@ def reap(host: str = "") -> tuple[str, ...]:
 
 
 def remove(name: str, host: str = "") -> bool:
-    """Remove a container, with its volumes; False where it is gone already, or another reaper is at it."""
+    """Remove a container, with its volumes; False if it is gone already, or another reaper is at it."""
     try:
         ask("rm", "-f", "-v", name, host=host)
     except DaemonRefused as error:
@@ -88,7 +88,7 @@ def _containers(host: str) -> list[dict[str, Any]]:
 
 def _orphaned(container: dict[str, Any]) -> bool:
     words, here = str(container["Config"]["Labels"][OWNER_LABEL]).split(" "), this_process()
-    # Without /proc no process has a start time, and none can be told from another.
+    # Without /proc no process has a start time, and a reused pid looks like the owner.
     if words[:2] != [here.host, here.namespace] or len(words) != len(here) or not words[3]:
         return False
     return _started(int(words[2])) != words[3]
@@ -110,7 +110,7 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str:
-    """Return when a process started, in clock ticks since boot; "" for none, or a zombie."""
+    """Return when a process started, in clock ticks since boot; "" for a missing one, or a zombie."""
     try:
         # The name of the process stands before, in brackets, and may be any bytes.
         fields = (_PROC / f"{pid}/stat").read_bytes().rpartition(b")")[2].decode().split()

@@ -21,12 +21,12 @@ Sizes = Mapping[str, tuple[str, tuple[int, ...]]]
 
 
 def read_npz(path: Path, option: str) -> dict[str, Array]:
-    """Return the arrays of an .npz file by name; raises HandledError, with the option, where it cannot be read."""
+    """Return the arrays of an .npz file by name; raises HandledError, with the option, if it cannot be read."""
     try:
         check_file(path, LARGE)
         _refuse_bomb(path)
         arrays = _held(path)
-    except Exception as error:  # what numpy, zip, zlib and a parser of Python make of any bytes has no end
+    except Exception as error:  # numpy, zip, zlib and a parser of Python raise anything
         reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
         raise HandledError(
             f"{option} {path}: cannot be read ({reason}); write it with numpy.savez"
@@ -50,7 +50,7 @@ def _held(path: Path) -> dict[str, Array]:
 
 
 def _refuse_bomb(path: Path) -> None:
-    """Raise ValueError where a file unpacks to more than a model may take."""
+    """Raise ValueError if a file unpacks to more than a model may take."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as packed:
             size = sum(entry.file_size for entry in packed.infolist())
@@ -59,7 +59,7 @@ def _refuse_bomb(path: Path) -> None:
 
 
 def check_inputs(label: str, sizes: Sizes, arrays: Mapping[str, Array], option: str = "--inputs") -> None:
-    """Raise HandledError where arrays are not those of all network inputs; `sizes` are their types and shapes."""
+    """Raise HandledError unless arrays are those of all network inputs; `sizes` are their types and shapes."""
     for name, array in arrays.items():
         if name not in sizes:
             raise HandledError(f"{label}: has no input {name!r}; {did_you_mean(name, sizes)}")
@@ -72,7 +72,7 @@ def check_inputs(label: str, sizes: Sizes, arrays: Mapping[str, Array], option: 
 
 
 def check_expected(label: str, model: onnx.ModelProto, arrays: Mapping[str, Array]) -> None:
-    """Raise HandledError where an array is of no network output, of another shape than that, or holds no numbers."""
+    """Raise HandledError if an array is of no network output, of another shape, or holds no numbers."""
     outputs = {value.name: value.type.tensor_type for value in model.graph.output}
     for name, array in arrays.items():
         if name not in outputs:
@@ -114,7 +114,7 @@ def _check_one(label: str, name: str, array: Array, size: tuple[str, tuple[int, 
 def check_calibration(
     label: str, sizes: Sizes, arrays: Mapping[str, Array], option: str = "--calibration"
 ) -> dict[str, Array]:
-    """Return batches by network input, the first axis of each; raises HandledError where they do not fit the inputs.
+    """Return batches by network input, the first axis of each; raises HandledError if they do not fit the inputs.
 
     An array of just its input's shape is one batch. `sizes` are type and shape of each network input.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Bytes that all inputs of a model may have together: they travel in one frame, whose length has 32 bits.
 MOST_BYTES = 2 << 30
-#: Elements drawn at a time: the random doubles are up to 32 times as wide as what becomes of them.
+#: Elements drawn at a time: the random doubles are up to 32 times as wide as the values made of them.
 _CHUNK = 1 << 20
 _KINDS = {
     "sequence_type": "a sequence",
@@ -30,12 +30,12 @@ _KINDS = {
     "optional_type": "an optional",
     "sparse_tensor_type": "a sparse tensor",
 }
-#: How many integers from 0 up a type has, where it has fewer than 8.
+#: How many integers from 0 up a type of fewer than 8 has.
 _INTEGERS = {"int2": 2, "uint2": 4}
 
 
 class NotFeedable(Exception):
-    """A network input is nothing that the harness makes values for: the variant applies to no target."""
+    """A network input is of a kind that the harness makes no values for: the variant applies to no target."""
 
 
 def make_inputs(
@@ -43,7 +43,7 @@ def make_inputs(
 ) -> dict[str, Array]:
     """Return one array for each network input, the same on every machine for the same name, shape and seed.
 
-    Floating inputs are uniform in [-1, 1] (in [0, 1] where the type has no sign), integers in [0, 7] or as far as the
+    Floating inputs are uniform in [-1, 1] (in [0, 1] if the type has no sign), integers in [0, 7] or as far as the
     type goes, booleans even odds. Raises as `check_sizes` does, before any array is made.
     """
     return {
@@ -55,10 +55,10 @@ def make_inputs(
 def check_sizes(
     model: onnx.ModelProto, profiles: Sequence[Profile] = (), *, beside: bool = False
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the element type, as the wire's word, and the shape of each network input; allocate nothing.
+    """Return the element type, as the wire's word, and the shape of each network input; allocate no array.
 
     A dynamic dimension takes the profile's optimum. Raises NotFeedable for an input that is not a tensor of numbers,
-    ValueError where no profile gives a dynamic dimension, where inputs are too large, and where an initialiser has
+    ValueError if no profile gives a dynamic dimension, if inputs are too large, and if an initialiser has
     less data than it declares, or has it in another file, unless its weights may lie `beside` it.
     """
     for label, tensor in _constants(model.graph):

@@ -57,7 +57,7 @@ class GridSample(op_grid_sample.GridSample):
 
 
 class LayerNormalization(OpRun):
-    """LayerNormalization in FP32, as its stash_type says; the evaluator's own overflows where squares leave FP16."""
+    """LayerNormalization in FP32, as its stash_type says; the evaluator's own overflows once squares leave FP16."""
 
     op_domain = ""
 
@@ -152,7 +152,7 @@ class Hardmax(_Flattening):
 
 
 class RoiAlign(op_roi_align.RoiAlign):
-    """RoiAlign before opset 16, which shifts nothing by half a pixel."""
+    """RoiAlign before opset 16, which does not shift by half a pixel."""
 
     op_domain = ""
 
@@ -205,7 +205,7 @@ class Loop(op_loop.Loop):
 
 
 class ConvTranspose(op_conv_transpose.ConvTranspose):
-    """ConvTranspose with `output_shape`, of which the pads follow; the evaluator's own takes them for none."""
+    """ConvTranspose with `output_shape`, from which the pads follow; the evaluator's own takes them for zero."""
 
     op_domain = ""
 
@@ -218,7 +218,7 @@ class ConvTranspose(op_conv_transpose.ConvTranspose):
 
 
 class Resize(op_resize.Resize):
-    """Resize, but for corners aligned where a scale gives no whole size: before or after rounding, nobody says."""
+    """Resize, but for corners aligned at a scale without a whole size: before or after rounding is left open."""
 
     op_domain = ""
 
@@ -232,7 +232,7 @@ class Resize(op_resize.Resize):
         return super()._run(x, *rest, **others)
 
 
-#: What replaces operators of the evaluator, and the opset from which its own is right.
+#: The replacements for operators of the evaluator, and the opset from which its own is right.
 REPLACED: dict[type[OpRun], float] = {
     BatchNormalization: 14,
     ConvTranspose: math.inf,

@@ -22,7 +22,7 @@ _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference outputs by name, or None and the reason why there are none."""
+    """The reference outputs by name, or None and the reason why."""
 
     outputs: Mapping[str, Array] | None
     reason: str = ""
@@ -32,7 +32,7 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     """Return the ONNX reference evaluator's outputs, and the tensors named in `also`.
 
     `also` is for tensors that a recipe marks as outputs. Q/DQ is evaluated as written, so that an engine that
-    quantises where the graph says is held to the quantised numbers. The model's own functions are put in place, and
+    quantises as the graph says is held to the quantised numbers. The model's own functions are put in place, and
     nodes out of order are sorted. Operators of other domains, those that the evaluator lacks, and results that the
     specification leaves open give a reason instead of outputs.
     """
@@ -90,9 +90,9 @@ _LARGEST = float(np.finfo(np.float64).max)
 def compare(expected: Mapping[str, Array], actual: Mapping[str, Array | None]) -> tuple[Accuracy, ...]:
     """Return one Accuracy for each reference output, in the reference's order.
 
-    An output that is missing or has another shape has `shape_matches` False, and figures of 0 that mean nothing. An
+    An output that is missing or has another shape has `shape_matches` False, and figures of 0 without a meaning. An
     output that is all zero in the reference has no magnitude: `max_rel` is then absolute, and the cosine 1 if the
-    output is zero too, else 0. Positions where the reference itself is not finite are left out.
+    output is zero too, else 0. Positions at which the reference itself is not finite are left out.
     """
     return tuple(_compare(name, wanted, actual.get(name)) for name, wanted in expected.items())
 

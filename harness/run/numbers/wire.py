@@ -18,7 +18,7 @@ WORDS = {element.onnx: word for word, element in ELEMENTS.items()}
 
 
 def dtype_of(word: str) -> np.dtype[Any]:
-    """Return the NumPy type of a word of the wire, or that of ml_dtypes where NumPy has none."""
+    """Return the NumPy type of a word of the wire, or that of ml_dtypes if NumPy lacks it."""
     return np.dtype(helper.tensor_dtype_to_np_dtype(ELEMENTS[word].onnx))
 
 
@@ -30,7 +30,7 @@ def length_of(number: int, shape: Sequence[int]) -> int:
 
 
 def is_carried(value: object) -> bool:
-    """Tell whether the wire has a form for a value: it has none for sequences, strings and complex numbers."""
+    """Tell whether the wire has a form for a value: sequences, strings and complex numbers have no form."""
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.name in ELEMENTS
 
 
@@ -38,13 +38,13 @@ def to_wire(array: Array) -> tuple[str, tuple[int, ...], bytes]:
     """Return an array as (element type, shape, bytes as ONNX's `raw_data` has them)."""
     word = array.dtype.name
     _check(word)
-    # Of the machine's own byte order, which onnx takes for granted.
+    # In the machine's own byte order, which onnx takes for granted.
     data: bytes = numpy_helper.from_array(np.asarray(array, dtype_of(word))).raw_data
     return word, array.shape, data
 
 
 def from_wire(dtype: str, shape: Sequence[int], data: bytes) -> Array:
-    """Return the array that `to_wire` sent; raises ValueError where the bytes do not fill the shape."""
+    """Return the array that `to_wire` sent; raises ValueError if the bytes do not fill the shape."""
     _check(dtype)
     if any(extent < 0 for extent in shape) or len(data) != size(dtype, shape):
         raise ValueError(f"{len(data)} bytes do not fill the shape {list(shape)} of {dtype}")

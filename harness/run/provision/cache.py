@@ -20,7 +20,7 @@ from harness.errors import InfraError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-#: Where environments are kept, instead of the user's cache folder.
+#: The folder of environments, instead of the user's cache folder.
 CACHE_VARIABLE = "TRT_COMPAT_CACHE_DIR"
 #: Seconds to wait for another process that makes the same environment: a large image over a slow line.
 LOCK_TIMEOUT = 3600.0
@@ -41,7 +41,7 @@ def make_once(
 ) -> Path:
     """Return `folder`, calling `make` with a scratch path to fill if it does not exist yet or is not `whole`.
 
-    Of several processes one makes it and the others wait. `folder` appears by a rename when `make` has returned, so
+    One of several processes makes it, and the others wait. `folder` appears by a rename when `make` has returned, so
     that a process killed meanwhile leaves no half-made one; the next to come clears its leftovers away.
     """
     if whole(folder):
@@ -80,12 +80,12 @@ def locked(  # noqa: PLR0913  (each by its name)
 ) -> Iterator[None]:
     """Hold a lock between processes, which ends with its holder.
 
-    Any number hold a `shared` lock at once; `unless` names a lock that nobody may hold when this one is taken. The
+    Any number hold a `shared` lock at once; `unless` names a lock that must be free when this one is taken. The
     first that is free of several `places` is taken.
 
-    Raises InfraError after `timeout` seconds, when `needed` says that nobody waits for it any more, and where the
-    folder cannot be written. Not by filelock: where there is no flock it takes a file instead, which outlives its
-    holder, and does not say so.
+    Raises InfraError after `timeout` seconds, when `needed` says that it is not waited for any more, and if the folder
+    cannot be written. Not by filelock: without flock that takes a file instead, which outlives its holder, and does not
+    say so.
     """
     folder = directory or cache_dir() / "locks"
     names = [f"{name}.{place}" if place else name for place in range(places)]
@@ -127,7 +127,7 @@ def _opened(folder: Path, name: str) -> Iterator[int]:
 
 
 def _taken(handles: Sequence[int], before: int | None, *, shared: bool) -> bool:
-    """Take the first lock that is free, if nobody holds the one before it; tell whether that was done."""
+    """Take the first lock that is free, if the one before it is not held; tell whether that was done."""
     if before is not None and not _try_lock(before, shared=False):
         return False
     try:

@@ -31,8 +31,8 @@ _FILES = {
     "l4t": "etc/nv_tegra_release",
     **{name: f"proc/sys/fs/binfmt_misc/{name}" for name in EMULATORS},
 }
-#: Prints sections under their names, an empty one for anything that a machine lacks; $0 is the root folder. WSL2 has
-#: the driver's programs where not every shell looks.
+#: Prints sections under their names, an empty one for anything that a machine lacks; $0 is the root folder. Not every
+#: shell looks in WSL2's folder of the driver's programs.
 _SCRIPT = "; ".join(
     (
         'smi=$(command -v nvidia-smi || command -v "$0/usr/lib/wsl/lib/nvidia-smi")',
@@ -65,12 +65,12 @@ class Gpu:
 class Host:
     """The properties of a machine.
 
-    `architecture` is amd64 or arm64; `jetson` the Jetson Linux release ("36.4.3") or None; `gpus` those the
-    caller may use (CUDA_VISIBLE_DEVICES is heeded); `emulated` the other architectures whose containers start
-    here. `docker` is None when no daemon answers and `docker_reason` says why; `docker_elsewhere` is True
-    when the daemon runs on another machine, of whose GPUs and emulation nothing is known here. `wsl` is True under
-    WSL2; `render_groups` are the numbers of the groups that own the render nodes, root's left out. `machine` tells a
-    machine that is looked at over SSH from all others, "" for this one.
+    `architecture` is amd64 or arm64; `jetson` the Jetson Linux release ("36.4.3") or None; `gpus` those the caller may
+    use (CUDA_VISIBLE_DEVICES is heeded); `emulated` the other architectures whose containers start here. `docker` is
+    None when no daemon answers and `docker_reason` says why; `docker_elsewhere` is True when the daemon runs on another
+    machine, whose GPUs and emulation are unknown here. `wsl` is True under WSL2; `render_groups` are the numbers of the
+    groups that own the render nodes, root's left out. `machine` tells a machine that is looked at over SSH from all
+    others, "" for this one.
     """
 
     architecture: str
@@ -87,7 +87,7 @@ class Host:
 
 
 def look_at_host(root: Path = Path("/")) -> Host:
-    """Look at this machine: files under `root`, nvidia-smi and the Docker daemon; nothing else on the network."""
+    """Look at this machine: files under `root`, nvidia-smi and, alone on the network, the Docker daemon."""
     machine = platform.machine()
     try:
         facts = _sections(run_to_end(["/bin/sh", "-c", _SCRIPT, str(root)], _PATIENCE).stdout, "this machine")
@@ -111,7 +111,7 @@ def host_of(target: Target, here: Host) -> Host:
 
 
 def look_there(host: str) -> Host:
-    """Look at the machine at `ssh://...`; `docker` is None where it is not reached or no daemon answers there."""
+    """Look at the machine at `ssh://...`; `docker` is None if it is not reached or no daemon answers there."""
     engine, reason = ask_daemon(host)
     if engine is None:
         return Host("", docker_reason=reason, gpu_reason="nobody could look")
@@ -148,7 +148,7 @@ def _facts(host: str) -> dict[str, str]:
 
 
 def run_there(host: str, argv: Sequence[str]) -> str:
-    """Run a program on the machine at `ssh://...` and return its output; raises InfraError where it is not reached."""
+    """Run a program on the machine at `ssh://...` and return its output; raises InfraError if it is not reached."""
     place = urlsplit(host)
     where = f"{place.username}@{place.hostname}" if place.username else str(place.hostname)
     port = ["-p", str(place.port)] if place.port else []
@@ -160,7 +160,7 @@ def run_there(host: str, argv: Sequence[str]) -> str:
 
 
 def _sections(text: str, machine: str) -> dict[str, str]:
-    """Return what the script printed, by section; raises InfraError where it did not come to its end."""
+    """Return the script's output, by section; raises InfraError if it did not come to its end."""
     # A shell may have greeted before.
     parts = (part.partition("\n") for part in f"\n{text}".split(f"\n{_MARK}")[1:])
     facts = {name.strip(): body.strip() for name, _, body in parts}
@@ -187,7 +187,7 @@ def render_groups(facts: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def gpus_of(facts: Mapping[str, str]) -> tuple[tuple[Gpu, ...], str]:
-    """Return the GPUs of a machine, or the reason that there are none."""
+    """Return the GPUs of a machine, or the reason for their lack."""
     if not facts["smi"]:
         return (), "nvidia-smi is not installed"
     gpus = parse_gpus(facts["gpus"])
@@ -237,7 +237,7 @@ def parse_l4t_release(text: str) -> str | None:
 def emulated(facts: Mapping[str, str]) -> frozenset[str]:
     """Return the architectures whose binaries the kernel hands to an emulator inside containers too.
 
-    Without the F flag (fix binary) the kernel looks for the emulator inside the container, where it is not.
+    Without the F flag (fix binary) the kernel looks for the emulator inside the container, and does not find it.
     """
     entries = {handler: facts.get(handler, "").splitlines() for handler in EMULATORS}
     return frozenset(
@@ -248,7 +248,7 @@ def emulated(facts: Mapping[str, str]) -> frozenset[str]:
 
 
 def ask_daemon(host: str = "") -> tuple[Daemon | None, str]:
-    """Return the daemon of a host, or why there is none."""
+    """Return the daemon of a host, or the reason for its lack."""
     try:
         return daemon(host), ""
     except InfraError as error:

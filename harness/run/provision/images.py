@@ -1,4 +1,4 @@
-"""A target's image: pulled where it is published, built where it is not."""
+"""A target's image: pulled if it is published, else built."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from harness.shipped import installed, shipped
 #: The base of package-index images, instead of matrix.yaml's: a reference that may hold {arch} (amd64, arm64)
 #: and {python} (3.11). For a machine that reaches no public registry.
 BASE_VARIABLE = "TRT_COMPAT_BASE_IMAGE"
-#: Above how many GB (compressed, as they are transferred) an image is pulled only where that was asked for.
+#: Above how many GB (compressed, as they are transferred) an image is pulled only on request.
 THRESHOLD_VARIABLE = "TRT_COMPAT_PULL_GB"
 _THRESHOLD_GB = 2.0
 #: Seconds to wait while others pull: a dozen images of several GB over a slow line. A lock ends with its holder.
@@ -61,7 +61,7 @@ class Pulling:
 
 
 def threshold() -> float:
-    """Return the GB above which an image is large; raises HandledError where the variable cannot be read."""
+    """Return the GB above which an image is large; raises HandledError if the variable cannot be read."""
     text = os.environ.get(THRESHOLD_VARIABLE) or str(_THRESHOLD_GB)
     try:
         gigabytes = float(text)
@@ -83,7 +83,7 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
         reference = planned_image(target)
         name = hashlib.sha256(reference.encode()).hexdigest()[:16]
         alone = locked(f"image-{name}", timeout=PATIENCE, needed=pulling.needed)
-        # Who makes nothing waits for nobody.
+        # A look alone waits for no lock.
         with alone if allow_build else contextlib.nullcontext():
             under = functools.partial(obtain, target, pulling, host)
             image, pins = _built(target, target.build, reference, under, allow_build=allow_build)
@@ -102,7 +102,7 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
 def _digest(target: Target, image: Image) -> str:
     if target.build is None or target.build.kind == "packages":
         return image.digest
-    # The engine is the base's, whose digest is the same on every machine; the id of what was built on it is not.
+    # The engine is the base's, whose digest is the same on every machine; the id of the image built on it is not.
     return image.labels.get(_BASE_DIGEST_LABEL, image.digest)
 
 
@@ -141,7 +141,7 @@ def planned_image(target: Target, *, here: bool = True) -> str:
 
 
 def build_arguments(target: Target, *, here: bool = True) -> dict[str, str]:
-    """Return the build arguments of the target's Dockerfile, {} where its image is pulled.
+    """Return the build arguments of the target's Dockerfile, {} if its image is pulled.
 
     `here` is as for `base_image`.
     """
@@ -155,7 +155,7 @@ def build_arguments(target: Target, *, here: bool = True) -> dict[str, str]:
 def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]:
     """Return the lines that get the target's image by hand, run from the repository's root.
 
-    `here` is as for `base_image`: it also leaves out the target's host; where the harness is installed here, the lines
+    `here` is as for `base_image`: it also leaves out the target's host; if the harness is installed here, the lines
     hold in any folder.
     """
     program = docker.program(target.host if here else "")

@@ -25,7 +25,7 @@ PYTHON_VARIABLE = "TRT_COMPAT_VENV_PYTHON"
 #: Seconds for its answer: TensorRT's libraries take 5 s to load, from a network folder much longer.
 _PATIENCE = 180
 #: Imports a module, and prints its version or its error, each distribution's version by name (of two of one name the
-#: first is what is imported), and size and time of each file that was loaded or stands where libraries are looked for.
+#: first is imported), and size and time of each file that was loaded or stands in LD_LIBRARY_PATH.
 _ASK = """
 import glob, importlib, importlib.metadata as metadata, json, os, sys
 found, said, version = {}, "", ""
@@ -88,7 +88,7 @@ def _ask(python: str, module: str) -> dict[str, Any]:
                 cwd=scratch,
                 env=agent_environment(os.environ, scratch, ()),
             )
-            # What a library prints stands before it.
+            # A library's own output stands before it.
             answer: dict[str, Any] = json.loads(done.stdout.strip().rpartition("\n")[2])
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise HandledError(f"{PYTHON_VARIABLE}={python}: is no Python that answers: {error}") from error

@@ -21,30 +21,29 @@ class BrokenOff(Unreachable):
 
 
 class NeedsPull(Unavailable):
-    """An image is large, and nobody asked for large ones to be pulled."""
+    """An image is large, and pulls of large ones were not asked for."""
 
 
 class NotMade(NeedsPull):
     """The environment is not here, and was not to be made."""
 
 
-#: The device of an environment whose GPU nobody here can name.
+#: The device of an environment whose GPU is unknown here.
 UNKNOWN = "?"
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where a target's agent runs.
+    """The place of a target's agent.
 
     `python` is the interpreter: a path, or a name inside the image. `image` and `image_digest` (the registry's digest
-    of it, or of the base that brought the engine; the image's id where it came from neither) are empty for a virtual
+    of it, or of the base that brought the engine; the image's id if it came from neither) are empty for a virtual
     environment. `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
     along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere, or under
-    WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in, where there
-    is one; `files` is a hash of the files of an interpreter of the user's. `groups` own a Jetson's render node.
-    `machine` tells another machine's devices from this one's, for which it is "". `device` names the devices that tell
-    outcomes apart: compute capability, product and driver branch of each kind of GPU, "" where there is none, UNKNOWN
-    where that is not known.
+    WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in, if any;
+    `files` is a hash of the files of an interpreter of the user's. `groups` own a Jetson's render node. `machine` tells
+    another machine's devices from this one's, for which it is "". `device` names the devices that tell outcomes apart:
+    compute capability, product and driver branch of each kind of GPU, "" without a GPU, UNKNOWN for unknown ones.
     """
 
     via: Literal["docker", "venv"]
@@ -63,5 +62,5 @@ class Environment:
 
     @property
     def remedy(self) -> str:
-        """Return the remedy for an engine that does not load, as the end of a sentence; "" where none is known."""
+        """Return the remedy for an engine that does not load, as the end of a sentence; "" without one."""
         return f"; if that stays, delete {self.folder}, which is then made anew" if self.folder else ""

@@ -34,12 +34,12 @@ from harness.run.provision.requirements import architecture
 
 #: Bumped when the layout of a cached environment changes.
 _LAYOUT = 1
-#: What the C library of the base image must be at least; Debian 12 has 2.36, which NVIDIA's arm64 wheels need.
+#: The oldest C library that the base image may have; Debian 12 has 2.36, which NVIDIA's arm64 wheels need.
 _WHEELS = {"amd64": "x86_64-manylinux_2_28", "arm64": "aarch64-manylinux_2_36"}
 _TIMEOUT = 1800
 _UV_LOCK = threading.Lock()
 _PINS = "packages.json"
-#: Where TensorRT's libraries are, instead of NVIDIA's own package index: a mirror's address.
+#: A mirror of TensorRT's libraries, instead of NVIDIA's own package index.
 INDEX_VARIABLE = "TRT_COMPAT_NVIDIA_INDEX"
 _INDEX = "https://pypi.nvidia.com"
 _SOURCE = re.compile(r"(tensorrt(?:-cu\d+)?)==(.+)")
@@ -48,7 +48,7 @@ _MODULE = "tensorrt"
 _LINES = ("from tensorrt_bindings import *", "from tensorrt_bindings import __version__")
 
 PYTHON = "bin/python"
-#: Where the Dockerfile puts the packages, and the line of a .pth file that makes Python find them there.
+#: The folder that the Dockerfile puts the packages into, and the line of a .pth file that makes Python find them there.
 ENGINE_FOLDER = "/opt/engine"
 
 
@@ -103,7 +103,7 @@ def shim_line(site_packages: Path) -> str:
 def venv(target: Target, *, allow_build: bool = True) -> tuple[Path, tuple[str, ...]]:
     """Return the Python of the target's virtual environment, made if missing, and the pins in it.
 
-    Raises NotMade where it would have to be made and that is not allowed.
+    Raises NotMade if it would have to be made and that is not allowed.
     """
     root = venv_folder(target)
     _make_once(root, lambda partial: _make_venv(target, partial), PYTHON, allow_build=allow_build)
@@ -111,7 +111,7 @@ def venv(target: Target, *, allow_build: bool = True) -> tuple[Path, tuple[str, 
 
 
 def venv_folder(target: Target) -> Path:
-    """Return where the target's virtual environment is, or will be."""
+    """Return the place of the target's virtual environment, made or not."""
     return cache_dir() / "venvs" / key(target)
 
 
@@ -173,7 +173,7 @@ def _finish(target: Target, root: Path, site_packages: Path) -> None:
 
 def _uv_program() -> str:
     """Return uv's path; it asks sysconfig, which two threads must not be the first to use at once."""
-    import uv  # noqa: PLC0415  (a host whose engines are installed already needs none)
+    import uv  # noqa: PLC0415  (a host whose engines are installed does without)
 
     with _UV_LOCK:
         try:
@@ -183,7 +183,7 @@ def _uv_program() -> str:
 
 
 def _uv_environment() -> dict[str, str]:
-    """Return the environment for uv: where this project's cache folder was chosen, uv keeps its own things in it."""
+    """Return the environment for uv: it keeps its own files in a chosen cache folder of this project."""
     if not os.environ.get(CACHE_VARIABLE):
         return dict(os.environ)
     own = {"UV_CACHE_DIR": cache_dir() / "uv", "UV_PYTHON_INSTALL_DIR": cache_dir() / "python"}
@@ -200,7 +200,7 @@ def _uv(target: Target, arguments: Sequence[str]) -> None:
         raise InfraError(f"uv {arguments[0]} did not finish: {error}") from error
     if done.returncode == 0:
         return
-    # Where it looks is not why it fails.
+    # The place of its search is not the reason of its failure.
     lines = [line for line in done.stderr.splitlines() if not line.startswith("Using Python ")]
     text = " ".join(" ".join(lines).split())[-600:]
     if "No space left on device" in text:

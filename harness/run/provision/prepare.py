@@ -38,12 +38,11 @@ def prepare(
     """Make the target's environment, or find it made, and return it.
 
     The lacks of the machine are found out first and offline, so that a machine without a GPU never pulls an image that
-    needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a virtual environment, but
-    for an untrusted target; where a large image waits for `pulling` to allow it, or a pull breaks off, no virtual
-    environment takes its place. Unless
-    `allow_build` nothing is made or pulled, and NotMade raised where something is missing. Raises
-    Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call from several
-    processes at once: one does the work, the others wait for it.
+    needs one. "auto" takes Docker if its daemon answers and the image is to be had, else a virtual environment, but for
+    an untrusted target; a large image that waits for `pulling` to allow it, or a pull that breaks off, does not lead to
+    one. Without `allow_build` it makes and pulls no part, and raises NotMade for a missing one. Raises Unavailable when
+    the target cannot run here, InfraError when the machinery fails. Safe to call from several processes at once: one
+    does the work, the others wait for it.
     """
     if target.untrusted and via == "auto":
         via = "docker"
@@ -69,7 +68,7 @@ def _device(target: Target, host: Host, dealt: tuple[Gpu, ...], made: Environmen
     if target.platform == "jetson":
         return f"Jetson Linux {host.jetson}" if host.jetson else UNKNOWN
     if made.via == "venv":
-        # Where it is given none it still sees those that there are.
+        # Without a GPU of its own it still sees the machine's.
         shown = dealt or host.gpus
     else:
         shown = host.gpus if made.gpus == ALL_GPUS else tuple(gpu for gpu in dealt if gpu.uuid in made.gpus)
@@ -113,7 +112,7 @@ def _prepare(
 
 
 def _render_groups(target: Target, host: Host) -> tuple[tuple[str, ...], str]:
-    """Return the groups that own a board's render node, and a sentence where they cannot be looked at."""
+    """Return the groups that own a board's render node, and a sentence if they cannot be looked at."""
     if target.platform != "jetson":
         return (), ""
     if host.docker_elsewhere:
@@ -125,7 +124,7 @@ def _render_groups(target: Target, host: Host) -> tuple[tuple[str, ...], str]:
 
 
 def _container_gpus(target: Target, host: Host, engine: Daemon, known: tuple[str, ...]) -> tuple[str, ...]:
-    # Where a GPU is welcome but not needed, a daemon that cannot pass one on is no reason to fail.
+    # A daemon that cannot pass a GPU on is no reason to fail if one is welcome but not needed.
     wanted = target.needs.gpu or engine.nvidia_runtime
     if not wanted:
         return ()
@@ -179,7 +178,7 @@ def start(  # noqa: PLR0913  (each by its name)
     """Start the environment's Python with `argv` and return the stream to it.
 
     `gpus` are UUIDs, by default those of the environment; `run` goes into the container's labels, which has room for
-    `weights` where that is set. Raises InfraError when it cannot be started.
+    `weights` if that is set. Raises InfraError when it cannot be started.
     """
     chosen = tuple(environment.gpus if gpus is None else gpus)
     if environment.via == "venv":
@@ -199,7 +198,7 @@ def start(  # noqa: PLR0913  (each by its name)
 def docker_command_line(target: Target, image: str, groups: tuple[str, ...] = ()) -> str:
     """Return the `docker run` line that starts the same container, to print the engine's version.
 
-    It gives the container every GPU where the target needs one, and on a Jetson the `groups` that own its render node.
+    It gives the container every GPU if the target needs one, and on a Jetson the `groups` that own its render node.
     """
     options = Options(
         image=image,

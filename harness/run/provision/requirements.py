@@ -10,7 +10,7 @@ from harness.run.docker import UNFILTERED
 from harness.run.provision.host import Gpu, Host, look_at_host
 from harness.run.provision.model import Via
 
-#: What is not protected where there is no container.
+#: The exposure without a container.
 BARE = (
     "in a virtual environment nothing keeps a model's code from your files, your network and your processes"
 )
@@ -37,7 +37,7 @@ def _workstation(target: Target, host: Host, via: Via) -> str | None:
 
 
 def older_driver(target: Target, host: Host) -> str:
-    """Return that this machine's driver is not the recommended one, as a clause; "" where it is or is not known."""
+    """Return that this machine's driver is not the recommended one, as a clause; "" if it is or is not known."""
     gpus = () if host.docker_elsewhere else fitting_gpus(target, host)
     if not gpus or any(target.needs.is_recommended(gpu.driver) for gpu in gpus):
         return ""
@@ -127,7 +127,7 @@ def _architecture(target: Target, host: Host, via: Via) -> str | None:
 
 
 def refuse_unconfined(targets: Iterable[Target], via: Via = "auto", host: Host | None = None) -> None:
-    """Raise HandledError where untrusted targets are to run where no container of this machine's daemon can be had.
+    """Raise HandledError if untrusted targets are to run here and this machine's daemon makes no container.
 
     Hosts that targets name are not asked: there is no other way there than a container.
     """

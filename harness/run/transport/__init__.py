@@ -35,12 +35,12 @@ LADDER: tuple[tuple[signal.Signals | None, float], ...] = (
 SEND_TIMEOUT = 120.0
 #: Bytes of agent output held for a reader that has not come; past it the pump waits, and so does the agent.
 INBOX_BYTES = 1 << 30
-#: Bytes of the agent's standard error that are kept: its end, which is where the reason is.
+#: Bytes of the agent's standard error that are kept: its end, which holds the reason.
 TAIL_BYTES = 64 << 10
 _CHUNK = 1 << 20
 #: Seconds a wait lasts before it looks whether it should go on.
 _TICK = 0.25
-#: What of the caller's environment may change what an engine does.
+#: The caller's environment variables that may change an engine's work.
 HEEDED = (
     "LD_LIBRARY_PATH",
     "CUDA_HOME",
@@ -50,7 +50,7 @@ HEEDED = (
     "CUDA_MPS_PIPE_DIRECTORY",
     "COMPAT_PLUGIN_DIR",
 )
-#: What of it an engine needs. No Python variable, so that the host's packages stay out.
+#: Those that an engine needs. No Python variable, so that the host's packages stay out.
 _KEPT = ("PATH", "HOME", *HEEDED)
 
 
@@ -58,7 +58,7 @@ _KEPT = ("PATH", "HOME", *HEEDED)
 class ExitStatus:
     """How the agent ended.
 
-    Exactly one of `code` and `signal` (a name such as "SIGKILL") is set, or neither when nobody could say.
+    Exactly one of `code` and `signal` (a name such as "SIGKILL") is set, or neither for an unknown end.
     `out_of_memory` is the container engine's record; a virtual environment has no such record.
     """
 
@@ -78,7 +78,7 @@ class ExitStatus:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, or "signal 34" for one that has none."""
+    """Return the name of a signal, or "signal 34" for a nameless one."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -86,7 +86,7 @@ def signal_name(number: int) -> str:
 
 
 class AgentGoneError(InfraError):
-    """The agent takes nothing any more: it ended, or it stopped reading."""
+    """The agent takes no more input: it ended, or it stopped reading."""
 
 
 def agent_environment(caller: Mapping[str, str], scratch: str, gpus: Sequence[str]) -> dict[str, str]:
@@ -191,13 +191,13 @@ class ProcessTransport:
                     raise AgentGoneError(f"the agent read nothing for {timeout:g} s")
 
     def place(self, folder: Path, files: Sequence[str]) -> str:  # noqa: ARG002
-        """Bring files of a folder where the agent can read them, and return that place; here they stay."""
+        """Bring files of a folder to the agent, and return their place; here they stay."""
         return str(folder)
 
     def receive(self, timeout: float | None = None) -> bytes:
         """Return the next bytes of the agent's output, b"" when it has ended.
 
-        Raises TimeoutError when nothing came for `timeout` seconds.
+        Raises TimeoutError when no byte came for `timeout` seconds.
         """
         return self._inbox.get(timeout)
 
@@ -233,7 +233,7 @@ class ProcessTransport:
         return True
 
     def close(self) -> None:
-        """End the agent and its process group, within about ten seconds; a second call does nothing."""
+        """End the agent and its process group, within about ten seconds; a second call has no effect."""
         if self._closed:
             return
         self._closed = True
