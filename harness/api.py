@@ -15,7 +15,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -62,11 +62,6 @@ class Checked:
     answers: tuple[Answer, ...]
     assumed: tuple[str, ...] = ()
 
-    @cached_property
-    def by_target(self) -> Mapping[str, Answer]:
-        """Return the answers by the targets' names."""
-        return {each.target: each for each in self.answers}
-
     @property
     def results(self) -> tuple[Judged, ...]:
         """Return the judged record of the model on each target."""
@@ -79,10 +74,10 @@ class Checked:
 
     def answer(self, target: str) -> Answer:
         """Return the answer of a target; KeyError for one that was not asked."""
-        try:
-            return self.by_target[target]
-        except KeyError:
-            raise KeyError(f"{target!r} was not asked; {did_you_mean(target, self.by_target)}") from None
+        found = {each.target: each for each in self.answers}
+        if target not in found:
+            raise KeyError(f"{target!r} was not asked; {did_you_mean(target, found)}")
+        return found[target]
 
     def __getitem__(self, target: str) -> Judged:
         return self.answer(target).judged

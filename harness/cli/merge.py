@@ -21,7 +21,7 @@ from harness.text import clip, one_line, visible
 from harness.words import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from harness.report.model import Results
     from harness.suites.report import SuiteReport
@@ -59,7 +59,7 @@ def do_merge(options: argparse.Namespace) -> int:
         for suite in suite_folders(folder):
             # Raises before anything is taken in if the suite's description cannot be read.
             About.read(suite)
-    sent = [(path, _sound(path, account)) for path in archives]
+    sent = [(path, sound(path, account)) for path in archives]
     others = [Store(folder) for folder in folders]
     with Store(writable(options.reports)) as store:
         for folder, other in zip(folders, others, strict=True):
@@ -106,30 +106,16 @@ def _on(row: Known | OnGpu) -> str:
     return f" on {visible(row.gpu)}" if isinstance(row, OnGpu) and row.gpu else ""
 
 
-def faults_of(archive: Archive) -> Iterator[str]:
-    """Yield a sentence on all that is wrong with an archive."""
-    yield from archive.faults
-    for outcome in archive.records:
-        yield from record_faults(outcome)
-
-
-def _sound(path: Path, account: str) -> Archive:
+def sound(path: Path, account: str) -> Archive:
     """Return an archive whose records are whole, of whatever cells; raises HandledError for another."""
     archive = read(path, account)
-    if fault := next(faults_of(archive), ""):
+    for fault in (*archive.faults, *(fault for each in archive.records for fault in record_faults(each))):
         raise HandledError(f"{path}: {fault}")
     return archive
 
 
 def _provenance(archive: Archive) -> str:
     """Return by whom, on which GPUs and with which commit records were made."""
-    stamps = [each.stamps for each in archive.records]
-    accounts, gpus, commits = (
-        ", ".join(sorted(found))
-        for found in (
-            {each.account for each in stamps},
-            {each.environment["gpu"] for each in stamps},
-            {each.harness_commit for each in stamps},
-        )
-    )
-    return clip(visible(f"{accounts} on {gpus}, commit {commits}"), 300)
+    stamps = (each.stamps for each in archive.records)
+    found = {f"{each.account} on {each.environment['gpu']}, commit {each.harness_commit}" for each in stamps}
+    return clip(visible("; ".join(sorted(found))), 300)

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import shlex
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from harness.cli.options import places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select, taken_along
+from harness.record.speaking import is_stale, todays
 from harness.record.store import Store
 from harness.report.kept import Kept
 from harness.run.commands import published_lines
@@ -27,6 +28,7 @@ from harness.run.local import How
 from harness.run.prepared import with_models
 
 if TYPE_CHECKING:
+    from harness.record.outcome import Outcome
     from harness.report.model import Results
 
 
@@ -116,6 +118,15 @@ def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
     if note := taken_along(chosen, options.expression):
         print(note, file=sys.stderr)
     return chosen
+
+
+def current(cells: Iterable[Cell], store: Store) -> Iterator[tuple[Cell, Outcome]]:
+    """Yield the records of a store that speak for cells as they are today."""
+    today = todays(cells := tuple(cells))
+    found = store.speaking(lambda outcome: is_stale(outcome, today))
+    yield from (
+        (cell, each) for cell in cells for each in found.get(cell.id, ()) if not is_stale(each, today)
+    )
 
 
 def required(matrix: Matrix, cells: Iterable[Cell], options: argparse.Namespace) -> set[str]:

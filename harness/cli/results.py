@@ -7,11 +7,10 @@ from pathlib import Path
 
 from harness.case import measured
 from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection
-from harness.cli.project import built, load_project, selected, write_report
+from harness.cli.project import built, current, load_project, selected, write_report
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
-from harness.plan import Cell
-from harness.record.speaking import is_stale, todays, took_part
+from harness.record.speaking import took_part
 from harness.record.store import Store
 from harness.report.model import results_file
 from harness.report.pages import LIST
@@ -66,7 +65,9 @@ def do_accept(options: argparse.Namespace) -> int:
     """
     project = built(load_project(options), options)
     _need_records(options.reports)
-    fresh = _measured(selected(project, options), Store(options.reports))
+    found = current(selected(project, options), Store(options.reports))
+    judged = [judge_cell(cell, outcome) for cell, outcome in found]
+    fresh = [result for result in judged if result.classification.cls not in UNJUDGED]
     if not fresh:
         raise HandledError("nothing measured is recorded for this selection; run it first")
     path = options.cases / measured.FILE
@@ -80,19 +81,6 @@ def do_accept(options: argparse.Namespace) -> int:
     measured.write(path, sorted(known.values(), key=lambda each: list(order).index(each.target)))
     print(f"{len({result.cell.id for result in fresh})} cells accepted into {path}; review the diff")
     return EXIT_OK
-
-
-def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
-    """Return the measured results of cells."""
-    today = todays(cells)
-    recorded = store.speaking(lambda outcome: is_stale(outcome, today))
-    results = [
-        judge_cell(cell, outcome)
-        for cell in cells
-        for outcome in recorded.get(cell.id, ())
-        if not is_stale(outcome, today)
-    ]
-    return [result for result in results if result.classification.cls not in UNJUDGED]
 
 
 def _place(result: Judged) -> tuple[str, str, str]:

@@ -274,7 +274,7 @@ def _answer(judged: list[Judged], required: set[str], reused: int, options: argp
     for line in (
         *summarise(judged),
         *([taken] if reused else []),
-        *_by_cause("required and not run", missed, _reason),
+        *_by_cause("required and not run", missed),
         *advice(judged, accept, places(options)),
     ):
         print(line)
@@ -334,7 +334,7 @@ def summarise(judged: Sequence[Judged]) -> Iterator[str]:
     for name in ("regressed", "new failure", "fixed", "not reproduced"):
         yield from _listed(name, groups[name])
     for name in ("infrastructure trouble", "not run"):
-        yield from _by_cause(name, groups[name], _reason)
+        yield from _by_cause(name, groups[name])
 
 
 def _ended(judged: Sequence[Judged]) -> str:
@@ -382,7 +382,11 @@ def _told(result: Judged) -> str:
     return f"{told}; {one_line(claim(result), _WIDEST)}" if result.judgement.expectation else told
 
 
-def _by_cause(title: str, results: Sequence[Judged], cause: Callable[[Judged], str]) -> Iterator[str]:
+def _by_cause(
+    title: str,
+    results: Sequence[Judged],
+    cause: Callable[[Judged], str] = lambda result: result.judgement.sentence,
+) -> Iterator[str]:
     if not results:
         return
     yield f"{_plural(title)}: {len(results)}"
@@ -396,10 +400,6 @@ def _by_cause(title: str, results: Sequence[Judged], cause: Callable[[Judged], s
     if len(most) > _MOST_CAUSES:
         rest = sum(len(found) for _, found in most[_MOST_CAUSES:])
         yield f"  {rest:>4}  by {_number(len(most) - _MOST_CAUSES, 'other cause')}, which the report lists"
-
-
-def _reason(result: Judged) -> str:
-    return result.judgement.sentence
 
 
 def _cause(result: Judged) -> str:

@@ -6,14 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.merge import faults_of
+from harness.cli.merge import sound
 from harness.cli.options import EXIT_OK, add_selection, write_file
-from harness.cli.project import built, load_project, selected
+from harness.cli.project import built, current, load_project, selected
 from harness.errors import HandledError
-from harness.record.speaking import is_stale, todays
 from harness.record.store import Store
 from harness.run.stamps import TOP
-from harness.share.submission import SUFFIX, checked_account, read, submission
+from harness.share.submission import SUFFIX, checked_account, submission
 
 if TYPE_CHECKING:
     from harness.share.submission import Measured
@@ -45,11 +44,9 @@ def do_submit(options: argparse.Namespace) -> int:
     first = measured[0][0]
     output = options.output or Path(f"{first.target}-{first.stamps.run}{SUFFIX}")
     write_file(output, data, "give another with --output")
-    archive = read(output, account)
-    if fault := next(faults_of(archive), ""):
-        # A file that the project would refuse is not to be sent.
-        raise HandledError(f"{output}: {fault}")
-    print(f"{output}: {len(data) / 1e3:.0f} kB, {len(archive.records)} cells of {first.target}")
+    # A file that the project would refuse is not to be sent.
+    count = len(sound(output, account).records)
+    print(f"{output}: {len(data) / 1e3:.0f} kB, {count} cells of {first.target}")
     print(
         f"look into it (xz -dc {output} | python3 -m json.tool --json-lines), then open a pull request that adds it "
         "under submissions/"
@@ -70,11 +67,9 @@ def _measured(options: argparse.Namespace) -> list[Measured]:
         raise HandledError(
             f"{target.name}: the project measures {target.traits.short} itself; submit TensorRT"
         )
-    today, store = todays(cells), Store(options.reports)
-    found = store.speaking(lambda outcome: is_stale(outcome, today))
-    every = (outcome for cell in cells for outcome in found.get(cell.id, ()))
+    store = Store(options.reports)
     return [
         (each, store.log(each.log_sha256) if each.log_sha256 else "")
-        for each in every
-        if not (each.stamps.account or is_stale(each, today))
+        for _, each in current(cells, store)
+        if not each.stamps.account
     ]

@@ -156,15 +156,10 @@ def reap_orphans(targets: Iterable[Target]) -> None:
 class _Batch:
     """The cells of a target that wait, and how many workers are at them; `runs` tells that one of them could run."""
 
-    first: Cell
+    target: Target
     cells: deque[Cell]
     workers: int = 0
     runs: bool = False
-
-    @property
-    def target(self) -> Target:
-        """Return the target of them all."""
-        return self.first.target
 
 
 class _LocalRun:
@@ -269,7 +264,7 @@ def _by_target(cells: Sequence[Cell]) -> list[_Batch]:
     for cell in cells:
         # A case's model may be untrusted on a target that is not.
         place = (cell.target.name, cell.target.untrusted)
-        batches.setdefault(place, _Batch(cell, deque())).cells.append(cell)
+        batches.setdefault(place, _Batch(cell.target, deque())).cells.append(cell)
     return list(batches.values())
 
 

@@ -108,11 +108,8 @@ def scrubber(public: Iterable[str], uuids: Iterable[str] = (), keep: Collection[
 
 
 def without_neighbours(sensors: dict[str, str]) -> dict[str, str]:
-    """Return sensors with the number of a GPU's other processes in the place of their names."""
-    if OTHERS not in sensors:
-        return sensors
-    count = sensors[OTHERS].count("(pid ") or 1
-    return {**sensors, OTHERS: f"{count} of another user" if count == 1 else f"{count} of others"}
+    """Return sensors without the names of a GPU's other processes."""
+    return {**sensors, OTHERS: "others"} if OTHERS in sensors else sensors
 
 
 def _pattern(name: str, instead: str) -> re.Pattern[str]:

@@ -18,7 +18,7 @@ from harness.bounded import check_file, parse_json
 from harness.errors import HandledError, InfraError
 from harness.record.archive import compress, decompress
 from harness.record.from_json import decode
-from harness.record.outcome import Latency, Outcome, Stamps
+from harness.record.outcome import Outcome, Stamps
 from harness.run.observation import LONGEST
 from harness.share.scrub import KNOWN_FACTS, UUID, Scrubber, scrubber, without_neighbours
 
@@ -162,10 +162,14 @@ def _scrubbed(clean: Scrubber, outcome: Outcome, log: str) -> Measured:
     """Return a record and its log for others to read."""
     stamps = outcome.stamps
     facts = {key: value for key, value in stamps.environment.items() if key in KNOWN_FACTS}
+    latency = outcome.latency
+    if latency is not None:
+        before, after = without_neighbours(latency.before), without_neighbours(latency.after)
+        latency = replace(latency, before=before, after=after)
     public = replace(
         _without_halves(outcome),
         stamps=replace(stamps, environment=facts),
-        latency=_without_neighbours(outcome.latency),
+        latency=latency,
         log_sha256=None,
         key="",
     )
@@ -187,14 +191,6 @@ def _without_halves(outcome: Outcome) -> Outcome:
         messages=tuple(replace(each, text=whole(each.text)) for each in outcome.messages),
         parser_errors=tuple(replace(each, text=whole(each.text)) for each in outcome.parser_errors),
         native_output=native if len(native) < LONGEST else native.partition(" ")[2],
-    )
-
-
-def _without_neighbours(latency: Latency | None) -> Latency | None:
-    if latency is None:
-        return None
-    return replace(
-        latency, before=without_neighbours(latency.before), after=without_neighbours(latency.after)
     )
 
 
