@@ -218,10 +218,6 @@ class _LocalRun:
         workers = sum(each.workers for each in self._batches)
         return taken + batch.target.memory_mib <= _memory_mib() and workers < _most_on_gpus()
 
-    def _next_of(self, batch: _Batch) -> Cell | None:
-        with self._changed:
-            return batch.cells.popleft() if batch.cells else None
-
     def _tell_others(self, batch: _Batch, *, runs: bool) -> None:
         with self._changed:
             batch.runs = batch.runs or runs
@@ -233,7 +229,8 @@ class _LocalRun:
         under_way = Round()
         try:
             while not self._stop.is_set():
-                cell = self._next_of(batch)
+                with self._changed:
+                    cell = batch.cells.popleft() if batch.cells else None
                 if cell is not None:
                     under_way.begin(cell, runner.steps(cell))
                 elif under_way.waits:

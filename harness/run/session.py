@@ -141,17 +141,15 @@ class Session:
             transport.send(pack(extra) + encode({"type": "start", "engine": engine, "adapter": adapter}))
         except AgentGoneError:
             raise self._lost("starting") from None
-        hello = self._hello(time.monotonic() + hello_timeout)
-        if hello["type"] != "hello":
-            raise InfraError(f"the engine does not load: {hello.get('error')}{self._tail()}")
-        self.facts: dict[str, str] = hello["facts"]
-
-    def _hello(self, deadline: float) -> dict[str, Any]:
+        deadline = time.monotonic() + hello_timeout
         try:
-            return Reader(GREETINGS).read(self._next(NO_JOB, deadline, "loading the engine"))
+            hello = Reader(GREETINGS).read(self._next(NO_JOB, deadline, "loading the engine"))
         except ProtocolError as error:
             self.lost = True
             raise InfraError(f"the agent's greeting cannot be read: {error}{self._tail()}") from error
+        if hello["type"] != "hello":
+            raise InfraError(f"the engine does not load: {hello.get('error')}{self._tail()}")
+        self.facts: dict[str, str] = hello["facts"]
 
     def run(self, job: Job) -> Iterator[Event]:
         """Run a job and yield the agent's events, up to and including the `end` event; raises AgentLost.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import HandledError, InfraError
+from harness.errors import HandledError
 from harness.matrix import Build, Target
 from harness.run import docker
 from harness.run.docker import PROJECT_LABEL, DaemonRefused, Image, ImageRefused
@@ -93,17 +93,15 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
         target=target.name,
         python="python3",
         image=reference,
-        image_digest=_digest(target, image),
+        image_digest=image.digest if packaged(target) else image.labels.get(_BASE_DIGEST_LABEL, image.digest),
         packages=pins,
         note=f"{target.name} {why}.",
     )
 
 
-def _digest(target: Target, image: Image) -> str:
-    if target.build is None or target.build.kind == "packages":
-        return image.digest
-    # The engine is the base's, whose digest is the same on every machine; the id of the image built on it is not.
-    return image.labels.get(_BASE_DIGEST_LABEL, image.digest)
+def packaged(target: Target) -> bool:
+    """Tell whether the image is made of packages; any other one that is built has its engine from the base."""
+    return target.build is not None and target.build.kind == "packages"
 
 
 def base_image(target: Target, *, here: bool = True) -> str:
@@ -112,7 +110,7 @@ def base_image(target: Target, *, here: bool = True) -> str:
     Raises HandledError for an unreadable TRT_COMPAT_BASE_IMAGE.
     """
     chosen = os.environ.get(BASE_VARIABLE) if here else None
-    if not chosen or target.build is None or target.build.kind != "packages":
+    if not (chosen and packaged(target)):
         return target.pull_reference
     try:
         return chosen.format(arch=architecture(target), python=target.python)
@@ -225,10 +223,7 @@ def _try_python(target: Target, tag: str, base: str) -> None:
 
 
 def _dockerfile(build: Build) -> Path:
-    path = _DOCKERFILES / f"{build.kind}.Dockerfile"
-    if not path.is_file():
-        raise InfraError(f"{path} is missing: it comes with the harness, which is not whole; install it anew")
-    return path
+    return _DOCKERFILES / f"{build.kind}.Dockerfile"
 
 
 def obtain(target: Target, pulling: Pulling, host: Host, *, allow_pull: bool = True) -> Image:
@@ -260,8 +255,7 @@ def _is_large(target: Target) -> bool:
 
     The plain Python of package images is not: it has some 50 MB.
     """
-    plain = target.build is not None and target.build.kind == "packages"
-    return not plain if target.size_gb is None else target.size_gb > threshold()
+    return not packaged(target) if target.size_gb is None else target.size_gb > threshold()
 
 
 def _pulled(reference: str, target: Target, pulling: Pulling) -> Image:
