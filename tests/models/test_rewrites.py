@@ -14,7 +14,6 @@ from harness.case import Graph, Quantiser
 from harness.layers.asked import asked
 from harness.models.rewrites import REWRITES, half, unquantised
 from harness.models.rewrites.floats import (
-    float_deconvolution,
     float_weights,
     half_deconvolution,
     half_products,
@@ -24,7 +23,6 @@ from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
 from harness.models.rewrites.quantised import (
     behind_activation,
     concat_after,
-    concat_one_scale,
     float_bias,
     float_scalars,
     mark_output,
@@ -278,14 +276,10 @@ def test_a_constant_of_one_element_needs_no_q_dq() -> None:
 
 def test_a_concat_of_unlike_scales_gets_one() -> None:
     model = network("concat", depth=4)
-    for rewrite in (concat_after, concat_one_scale):
-        rewritten = rewrite(model, ())
-        assert not any("unlike" in node.fed for node in asked(rewritten or model))
-        assert precisions(rewritten) == ["int8"] * 7
-    assert (
-        operators(concat_after(model, ()) or model).count("QuantizeLinear")
-        == operators(model).count("QuantizeLinear") - 1
-    )
+    rewritten = concat_after(model, ()) or model
+    assert not any("unlike" in node.fed for node in asked(rewritten))
+    assert precisions(rewritten) == ["int8"] * 7
+    assert operators(rewritten).count("QuantizeLinear") == operators(model).count("QuantizeLinear") - 1
 
 
 def test_q_dq_of_a_zero_point_is_not_moved_behind_a_concat() -> None:
@@ -346,11 +340,10 @@ def test_only_what_is_blamed_is_kept_from_being_fused() -> None:
 
 def test_a_deconvolution_leaves_its_q_dq() -> None:
     model = network("deconvolution", depth=4)
-    for rewrite, precision in ((float_deconvolution, ""), (half_deconvolution, "fp16")):
-        rewritten = rewrite(model, ())
-        assert off(model, rewritten) > 0
-        assert precisions(rewritten, "ConvTranspose") == [precision]
-        assert precisions(rewritten) == ["int8"] * 4
+    rewritten = half_deconvolution(model, ())
+    assert off(model, rewritten) > 0
+    assert precisions(rewritten, "ConvTranspose") == ["fp16"]
+    assert precisions(rewritten) == ["int8"] * 4
 
 
 def dilated() -> onnx.ModelProto:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import onnx
 
 from harness.models.rewrites.floats import (
-    float_deconvolution,
     float_weights,
     half,
     half_deconvolution,
@@ -23,7 +22,6 @@ from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
 from harness.models.rewrites.quantised import (
     behind_activation,
     concat_after,
-    concat_one_scale,
     float_bias,
     float_scalars,
     mark_output,
@@ -119,13 +117,6 @@ REWRITES = (
         concat_after,
     ),
     Rewrite(
-        "concat-one-scale",
-        "one scale, the largest, on all inputs of a Concat of unlike scales",
-        "accuracy: inputs with a smaller scale are rounded more coarsely",
-        ("qdq_placement.concat-one-scale",),
-        concat_one_scale,
-    ),
-    Rewrite(
         "behind-activation",
         "Q/DQ behind the activation in place of between it and the node before",
         "accuracy: the scale is that of what went into the activation",
@@ -152,13 +143,6 @@ REWRITES = (
         "INT8 of the deconvolutions, and a Cast on each side",
         ("qdq_shapes.up-fp16",),
         half_deconvolution,
-    ),
-    Rewrite(
-        "float-deconvolution",
-        "deconvolutions without Q/DQ",
-        "INT8 of the deconvolutions",
-        ("qdq_shapes.up-fp16",),
-        float_deconvolution,
     ),
     Rewrite(
         "float-weights",

@@ -198,22 +198,14 @@ def float_weights(editor: Editor, blamed: Collection[str]) -> None:
 
 def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
     """Return a model whose quantised deconvolutions have no Q/DQ and compute in FP16 between Casts."""
-    found = float_deconvolution(model, ())
-    if found is None:
-        return None
-    return half(found, [effective_name(each) for each in _deconvolutions(Editor(model))])
-
-
-def float_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model whose quantised deconvolutions have no Q/DQ."""
-    return unquantised(model, [effective_name(each) for each in _deconvolutions(Editor(model))])
+    editor = Editor(model)
+    ups = (node for node in editor.of("ConvTranspose") if editor.dequantiser(node.input[0]) is not None)
+    names = [effective_name(node) for node in ups]
+    plain = unquantised(model, names)
+    return None if plain is None else half(plain, names)
 
 
 def half_products(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
     """Return a model that computes all nodes of the operators that are blamed in FP16, between Casts."""
     operators = {node.op_type for node in model.graph.node if effective_name(node) in blamed} & MULTIPLYING
     return half(model, [effective_name(node) for node in model.graph.node if node.op_type in operators])
-
-
-def _deconvolutions(editor: Editor) -> list[onnx.NodeProto]:
-    return [node for node in editor.of("ConvTranspose") if editor.dequantiser(node.input[0]) is not None]

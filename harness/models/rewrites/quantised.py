@@ -159,17 +159,6 @@ def concat_after(editor: Editor, _: Collection[str]) -> None:
 
 
 @edits
-def concat_one_scale(editor: Editor, _: Collection[str]) -> None:
-    """Quantise all inputs of each Concat of unlike scales by the largest of them."""
-    for concat, readers, scale in _unlike(editor):
-        for reader in readers:
-            source = in_float(editor, reader)
-            if source is not None and editor.value(reader.input[1]) != scale:
-                pair = _pair(editor, source, scale, _zero(editor, reader))
-                editor.instead(reader.output[0], pair, [concat])
-
-
-@edits
 def behind_activation(editor: Editor, _: Collection[str]) -> None:
     """Move Q/DQ between a node that multiplies and its activation behind the activation."""
     for reader in list(editor.nodes):
