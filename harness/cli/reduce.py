@@ -5,22 +5,22 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 import onnx
 
-from harness.case import Recipe, Typing
+from harness.case import Profile, Typing, Variant
 from harness.case.model import serialise
-from harness.cli.options import EXIT_OK, add_building, add_where, places, positive, writable
+from harness.cli.options import EXIT_OK, add_building, add_where, places, positive, writable, write_file
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
 from harness.matrix import Target
-from harness.models.case_file import About, add_case, case_name, case_text
+from harness.models.case_file import add_case, case_name
 from harness.models.check import ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.graphs import outside
@@ -28,14 +28,12 @@ from harness.models.own.data import Given
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_model
 from harness.models.own.shapes import Shapes, in_words, parse_shapes
 from harness.models.reading import held
-from harness.models.reduce.search import Limits, Search, Step
-from harness.models.reduce.shown import Shown, Side, differing, named, sought
+from harness.models.reduce.search import Search
+from harness.models.reduce.shown import differing, failing, named
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
 from harness.words import GOOD, Class
 
-#: Seconds between two lines of progress.
-_TICK = 2.0
 #: The share of the whole time that one try may take: a candidate that hangs must not use all of it.
 _ONE_TRY = 10
 _LEAST_TRY = 10.0
@@ -48,8 +46,9 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
         "The result is rewritten whenever a smaller model is found."
     )
     command.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
-    command.add_argument("--target", metavar="T", help="where it fails")
-    command.add_argument("--differs", type=_two, metavar="A,B", help="keep in what two targets differ")
+    where = command.add_mutually_exclusive_group(required=True)
+    where.add_argument("--target", metavar="T", help="where it fails")
+    where.add_argument("--differs", type=_two, metavar="A,B", help="keep in what two targets differ")
     command.add_argument(
         "--keep",
         default="signature",
@@ -67,7 +66,7 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
 
 
 def add_recipe(command: argparse.ArgumentParser) -> None:
-    """Add the options of building a model."""
+    """Add how a model is built, and where."""
     command.add_argument("--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640")
     add_building(command)
     add_where(command)
@@ -82,168 +81,132 @@ def wanted(options: argparse.Namespace) -> Wanted:
 
 def do_reduce(options: argparse.Namespace) -> int:
     """Reduce the model and print the result; returns the exit code."""
-    with Doing() as doing:
-        return _reduce(options, doing)
-
-
-def _reduce(options: argparse.Namespace, doing: Doing) -> int:
-    names = _names(options)
+    out = options.output or Path(f"{options.model.stem}-reduced.onnx")
     matrix = load_targets(options)
     allowed = max(_LEAST_TRY, options.seconds / _ONE_TRY)
-    targets = [matrix.target(name) for name in names]
+    targets = [matrix.target(name) for name in options.differs or (options.target,)]
     refuse_unconfined(targets, options.via)
     targets = [replace(each, timeout_s=min(each.timeout_s, allowed)) for each in targets]
-    doing.now(f"reading {options.model}")
-    how = wanted(options)
-    own = load_own(options.model, how, name="own")
-    usual = {each.input: each.optimum for each in own.variant.recipe.profiles}
-    how = replace(how, shapes=Shapes(optimum=usual))
-    prepared = BuiltOrRun(Given(weights=own.weights))
+    with Doing() as doing:
+        doing.now(f"reading {options.model}")
+        how = wanted(options)
+        own = load_own(options.model, how, name="own")
+        usual = {each.input: each.optimum for each in own.variant.recipe.profiles}
+        prepared = BuiltOrRun(Given(weights=own.weights))
 
-    def tried(target: str, count: int) -> None:
-        doing.now(f"try {count}, on {target}")
+        def tried(target: str, count: int) -> None:
+            doing.now(f"try {count}, on {target}")
 
-    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
-        bench = _Bench(tries, prepared, targets, how, options, doing)
-        return bench.reduce(own)
+        with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+            how = replace(how, shapes=Shapes(optimum=usual))
+            return _Bench(tries, prepared, {each.name: each for each in targets}, how).reduce(
+                own, options, out, doing
+            )
 
 
+@dataclass(frozen=True)
 class _Bench:
-    """A model on its way to a smaller one: the targets that it is tried on, and the file that it is written to."""
+    """The targets that a model is tried on while it gets smaller, and how it is built there."""
 
-    def __init__(  # noqa: PLR0913, PLR0917
-        self,
-        tries: Tries,
-        prepared: BuiltOrRun,
-        targets: Sequence[Target],
-        how: Wanted,
-        options: argparse.Namespace,
-        doing: Doing,
-    ) -> None:
-        self._doing = doing
-        self._tries, self._prepared = tries, prepared
-        self._targets = {target.name: target for target in targets}
-        self._how, self._options = how, options
-        self._out: Path = options.output or Path(f"{options.model.stem}-reduced.onnx")
-        self._started = self._said = time.monotonic()
+    tries: Tries
+    prepared: BuiltOrRun
+    targets: Mapping[str, Target]
+    how: Wanted
 
-    def reduce(self, own: OwnModel) -> int:
+    def reduce(self, own: OwnModel, options: argparse.Namespace, out: Path, doing: Doing) -> int:
         """Look at the model, search, write and tell."""
-        options, model = self._options, graph_of(own)
+        started, model = time.monotonic(), graph_of(own)
         before = len(model.graph.node)
-        _refuse_place(options.model, self._out)
+        _refuse_place(options.model, out)
         if options.case:
             case_name(options.case)
             writable(options.case.parent, "--case")
-        shown, near = self._first(model, own)
-        self._doing.say(f"{options.model}: {before} nodes; {shown}")
-        search: Search
-
-        def shows(candidate: onnx.ModelProto) -> bool:
-            return shown.shown(lambda name: self._look(candidate, name))
-
-        def told(step: Step) -> None:
-            if step.better:
-                write(search.best, self._out)
-            self._progress(step, before)
-
+        judged = self._first(model)
+        if failed := [each.cell.target.name for each in of_made_up_sizes(own, judged)]:
+            doing.say(sizes_doubted(failed, own.made_up))
+        shown = (
+            differing(judged[0], judged[-1], options.keep)
+            if options.differs
+            else failing(judged[0], options.keep)
+        )
+        doing.say(f"{options.model}: {before} nodes; {shown}")
         search = Search(
-            model, shows, near=near, told=told,
-            limits=Limits(options.seconds - (time.monotonic() - self._started), options.tries),
+            model,
+            lambda candidate: shown.shown(lambda name: self._look(candidate, name)),
+            near=[name for each in judged for name in named(each)],
+            seconds=options.seconds - (time.monotonic() - started),
+            tries=options.tries,
+            keep=lambda better: write(better, out),
             held=lambda found: held(found, own.weights),
-        )  # fmt: skip
+        )
         whole = search.run()
-        write(search.best, self._out)
-        self._tell(search, before, shown, whole=whole)
+        write(search.best, out)
+        seconds = time.monotonic() - started
+        doing.say(
+            f"{out}: {before} -> {len(search.best.graph.node)} nodes, {search.tries} tries, {seconds:.1f} s"
+        )
+        doing.say(f"shows: {shown}")
+        if outside(search.best):
+            doing.say(
+                f"its weights are too many to be in it and stay in their files: move it to {options.model.parent}"
+            )
+        if not whole:
+            doing.say("stopped by --seconds or --tries: reduce what it wrote to go on")
+        small = self._variant(search.best)
+        doing.say(f"try it: {shlex.join(_again(out, options, self.targets, small.recipe.profiles))}")
         if options.case and whole:
-            self._write_case(search.best, shown, options.case)
+            if outside(search.best):
+                raise HandledError(f"--case {options.case}: its weights are too many for a case; keep {out}")
+            operators = ", ".join(dict.fromkeys(node.op_type for node in search.best.graph.node))
+            small = replace(small, title=f"{operators} {shown}")
+            add_case(options.case, small, f"Reduced from a model that {shown}.")
+            doing.say(f"case: {options.case}")
         return EXIT_OK
 
-    def _write_case(self, model: onnx.ModelProto, shown: Shown, path: Path) -> None:
-        """Write the case of the model that was tried."""
-        if outside(model):
-            raise HandledError(f"--case {path}: its weights are too many to be in a case; keep {self._out}")
-        title = f"{', '.join(dict.fromkeys(node.op_type for node in model.graph.node))} {shown}"
-        about = About(path.stem, title, f"Reduced from a model that {shown}.", data=self._how.data)
-        add_case(path, model, case_text(about, self._recipe(model)))
-        self._doing.say(f"case: {path}")
+    def _variant(self, model: onnx.ModelProto) -> Variant:
+        """Return a part of the model with the recipe that it is tried with."""
+        how = replace(self.how, shapes=self.how.shapes.fitted(model))
+        return own_model(model, "the small model", how, name="reported").variant
 
-    def _recipe(self, model: onnx.ModelProto) -> Recipe:
-        """Return how the rest of the model is built."""
-        how = replace(self._how, shapes=self._how.shapes.fitted(model))
-        return own_model(model, str(self._out), how, name="reported").variant.recipe
-
-    def _first(self, model: onnx.ModelProto, own: OwnModel) -> tuple[Shown, tuple[str, ...]]:
-        """Return the model's failure, and the nodes that it is about: by building alone if that is enough."""
+    def _first(self, model: onnx.ModelProto) -> list[Judged]:
+        """Return the outcomes of the whole model; it is only built if building it fails or differs."""
         for runs in (False, True):
-            self._prepared.runs = runs
-            judged = [self._look(model, name) for name in self._targets]
+            self.prepared.runs = runs
+            judged = [self._look(model, name) for name in self.targets]
             for each in judged:
                 if not ran(each):
                     _refuse_untried(each)
-            good = [each.classification.cls in GOOD for each in judged]
-            if not runs and all(good):
-                continue
-            if failed := [each.cell.target.name for each in of_made_up_sizes(own, judged)]:
-                self._doing.say(sizes_doubted(failed, own.made_up))
-            near = tuple(name for each in judged for name in named(each))
-            if len(judged) == 1:
-                found = Shown((Side(judged[0].cell.target.name, sought(judged[0], self._options.keep)),))
-            else:
-                found = differing(judged[0], judged[1], self._options.keep)
-            return found, near
-        raise AssertionError
+            if any(each.classification.cls not in GOOD for each in judged):
+                break
+        return judged
 
     def _look(self, model: onnx.ModelProto, name: str) -> Judged:
-        judged = self._tries.own(model, self._targets[name], self._how)
-        # A part of the model may ask for a GPU, though the whole does not: another failure than the one sought.
+        judged = self.tries.own(model, self.targets[name], self.how)
+        # A part of the model may ask for a GPU: it does not show the failure, and nothing is wrong with the target.
         if judged.outcome.state == "not_run" or judged.classification.cls is Class.INFRA_ERROR:
             _refuse_untried(judged)
         return judged
 
-    def _progress(self, step: Step, before: int) -> None:
-        now = time.monotonic()
-        if now - self._said >= _TICK:
-            self._said = now
-            far = f"{before} -> {step.nodes} nodes, {step.tries} tries, {now - self._started:.0f} s"
-            self._doing.say(f"{step.stage}: {far}", error=True)
 
-    def _tell(self, search: Search, before: int, shown: Shown, *, whole: bool) -> None:
-        options, after = self._options, len(search.best.graph.node)
-        seconds = time.monotonic() - self._started
-        self._doing.say(f"{self._out}: {before} -> {after} nodes, {search.tries} tries, {seconds:.1f} s")
-        self._doing.say(f"shows: {shown}")
-        if outside(search.best):
-            self._doing.say(
-                f"its weights are too many to be in it and stay in their files: move it to {options.model.parent}"
-            )
-        if not whole:
-            self._doing.say("stopped by --seconds or --tries: reduce what it wrote to go on")
-        words = ["trt-compat", "check", str(self._out)]
-        words += [word for name in self._targets for word in ("--target", name)]
-        shapes = in_words(self._recipe(search.best).profiles)
-        words += ["--shapes", shapes] if shapes else []
-        words += ["--typing", options.typing] if self._how.typing is not Typing.GRAPH else []
-        words += [word for flag in options.flags for word in ("--flag", flag)]
-        self._doing.say(f"try it: {shlex.join([*words, *self._figures(), *places(options, reports=False)])}")
-
-    def _figures(self) -> Iterator[str]:
-        """Yield the options that say how far outputs may be off."""
-        for word, given in (("--max-rel", self._how.max_rel), ("--cosine", self._how.cosine)):
-            yield from () if given is None else (word, str(given))
+def _again(
+    out: Path, options: argparse.Namespace, targets: Iterable[str], profiles: Iterable[Profile]
+) -> Iterator[str]:
+    """Yield the words of a command that checks the small model as it was tried."""
+    yield from ("trt-compat", "check", str(out))
+    given: list[tuple[str, object]] = [("--target", name) for name in targets]
+    given += [("--shapes", in_words(profiles)), ("--typing", options.typing)]
+    given += [("--flag", flag) for flag in options.flags]
+    given += [("--max-rel", options.max_rel), ("--cosine", options.cosine)]
+    for word, value in given:
+        yield from () if value in (None, "", Typing.GRAPH) else (word, str(value))
+    yield from places(options, reports=False)
 
 
 def write(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model in one step; raises HandledError if it cannot be written."""
+    """Write a model in one step; raises HandledError if that cannot be."""
     scratch = path.with_name(f"{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch.write_bytes(serialise(model))
-        scratch.replace(path)
-    except OSError as error:
-        raise HandledError(
-            f"{path}: cannot be written ({error.strerror}); give another place with -o"
-        ) from error
+    write_file(scratch, serialise(model), "give another place with -o")
+    scratch.replace(path)
 
 
 def _refuse_untried(judged: Judged) -> NoReturn:
@@ -258,12 +221,6 @@ def _refuse_place(model: Path, out: Path) -> None:
         raise HandledError(f"-o {out}: is a folder; name a file, as in -o {out / 'small.onnx'}")
     if out.exists() and out.samefile(model):
         raise HandledError(f"-o {out}: is the model itself; give another place")
-
-
-def _names(options: argparse.Namespace) -> list[str]:
-    if bool(options.target) == bool(options.differs):
-        raise HandledError("name one target with --target T, or two that differ with --differs A,B")
-    return [options.target] if options.target else list(options.differs)
 
 
 def _two(text: str) -> tuple[str, str]:
@@ -299,7 +256,7 @@ def do_new(options: argparse.Namespace) -> int:
         raise HandledError(
             f"{options.model}: has {own.weights} of weights, too many for a case; `trt-compat reduce` makes it small"
         )
-    about = About(name, _TITLE, f"A model of {len(own.nodes)} nodes.", options.issue, own.variant.data)
-    add_case(path, own.variant.build(), case_text(about, own.variant.recipe))
+    variant = replace(own.variant, title=_TITLE)
+    add_case(path, variant, f"A model of {len(own.nodes)} nodes.", options.issue)
     print(f"{path}: {len(own.nodes)} nodes; give it a title, then: trt-compat run -k {name}")
     return EXIT_OK

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
-import onnx
-
 import harness.case
-from harness.case import Case, Data, Link, Recipe, Variant
-from harness.case.model import serialise
+from harness.case import Case, Link, Variant
 from harness.errors import HandledError
 from harness.words import Typing
 
@@ -40,68 +37,16 @@ CASE = {case}
 '''
 
 
-@dataclass(frozen=True)
-class About:
-    """A case to write: its name, title, summary, and the address of the report, "" for none.
+def add_case(path: Path, variant: Variant, summary: str, issue: str = "") -> None:
+    """Write a case of one variant and its model, neither over a file; `issue` is the address of a report.
 
-    `data` say how far outputs may be off, where that does not go by their precision.
+    Raises HandledError for an address that no link can have, and for a place that cannot be written.
     """
-
-    name: str
-    title: str
-    summary: str
-    issue: str = ""
-    data: Data | None = None
-
-
-def case_text(about: About, recipe: Recipe) -> str:
-    """Return a case module of one variant, `reported`, whose model lies beside it.
-
-    Raises HandledError for an address that no link can have.
-    """
-    try:
-        links = (Link(about.issue, "the report"),) if about.issue else ()
-    except ValueError as error:
-        raise HandledError(str(error)) from error
-    variant = Variant("reported", about.title, _model, recipe, data=about.data)
-    case = _call(Case(about.name, about.title, about.summary, links, (variant,)), "")
-    title, summary = (
-        textwrap.fill(" ".join(text.replace("\\", "/").replace('"', "'").split()), _WIDEST)
-        for text in (f"{about.title}.", about.summary)
+    beside, data, text = (
+        path.with_suffix(".onnx"),
+        variant.model_bytes(),
+        _text(path, variant, summary, issue),
     )
-    words = sorted(set(re.findall(r"\b[A-Z]\w+(?=[(.])", case)) & set(harness.case.__all__))
-    return _MODULE.format(title=title, summary=summary, words=", ".join(words), case=case)
-
-
-def _model() -> onnx.ModelProto:
-    """Stand for the function of this name in the module."""
-    raise NotImplementedError
-
-
-def _call(found: object, indent: str) -> str:
-    """Return the expression that makes a frozen value again, without the fields that have their defaults."""
-    inner = f"{indent}    "
-    if isinstance(found, Typing):
-        return f"Typing.{found.name}"
-    if isinstance(found, tuple):
-        parts = [_call(each, inner) for each in found]
-    elif is_dataclass(found):
-        given = ((each, getattr(found, each.name)) for each in fields(found))
-        parts = [f"{each.name}={_call(value, inner)}" for each, value in given if value != each.default]
-    elif callable(found):
-        return "_model"
-    else:
-        return json.dumps(found, ensure_ascii=False) if isinstance(found, str) else repr(found)
-    name = "" if isinstance(found, tuple) else type(found).__name__
-    line = f"{name}({', '.join(parts)}{',' if not name and len(parts) == 1 else ''})"
-    if not parts or ("\n" not in line and len(indent + line) <= _WIDEST - 20):
-        return line
-    return "\n".join([f"{name}(", *(f"{inner}{part}," for part in parts), f"{indent})"])
-
-
-def add_case(path: Path, model: onnx.ModelProto, text: str) -> None:
-    """Write a case module where none is yet, and its model; raises HandledError where that cannot be."""
-    beside, data = path.with_suffix(".onnx"), serialise(model)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not beside.exists() or beside.read_bytes() != data:
@@ -113,6 +58,41 @@ def add_case(path: Path, model: onnx.ModelProto, text: str) -> None:
         raise HandledError(
             f"{error.filename}: cannot be written ({error.strerror}); give another place"
         ) from error
+
+
+def _text(path: Path, variant: Variant, summary: str, issue: str) -> str:
+    try:
+        links = (Link(issue, "the report"),) if issue else ()
+    except ValueError as error:
+        raise HandledError(str(error)) from error
+    case = _call(Case(path.stem, variant.title, summary, links, (replace(variant, name="reported"),)), "")
+    title, text = (
+        textwrap.fill(" ".join(text.replace("\\", "/").replace('"', "'").split()), _WIDEST)
+        for text in (f"{variant.title}.", summary)
+    )
+    words = sorted(set(re.findall(r"\b[A-Z]\w+(?=[(.])", case)) & set(harness.case.__all__))
+    return _MODULE.format(title=title, summary=text, words=", ".join(words), case=case)
+
+
+def _call(found: object, indent: str) -> str:
+    """Return the expression that makes a frozen value again, without the fields that have their defaults."""
+    inner = f"{indent}    "
+    if isinstance(found, Typing):
+        return f"Typing.{found.name}"
+    if callable(found):
+        return "_model"
+    if isinstance(found, tuple):
+        parts = [_call(each, inner) for each in found]
+    elif is_dataclass(found):
+        given = ((each, getattr(found, each.name)) for each in fields(found))
+        parts = [f"{each.name}={_call(value, inner)}" for each, value in given if value != each.default]
+    else:
+        return json.dumps(found, ensure_ascii=False) if isinstance(found, str) else repr(found)
+    name = "" if isinstance(found, tuple) else type(found).__name__
+    line = f"{name}({', '.join(parts)}{',' if not name and len(parts) == 1 else ''})"
+    if not parts or ("\n" not in line and len(indent + line) <= _WIDEST - 20):
+        return line
+    return "\n".join([f"{name}(", *(f"{inner}{part}," for part in parts), f"{indent})"])
 
 
 def case_name(path: Path) -> str:

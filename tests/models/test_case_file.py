@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from harness.case import Data, Profile, Recipe, Typing, Variant, load_cases
-from harness.case.model import serialise
+from harness.case.model import Built, serialise
 from harness.errors import HandledError
-from harness.models.case_file import About, add_case, case_name, case_text
+from harness.models.case_file import add_case, case_name
 from tests.models.test_reduce import quantised
 
 pytestmark = pytest.mark.unit
 
-PLAIN = Recipe()
-ABOUT = About("own_case", "Conv fails to build", "It fails.", "https://example.org/1")
+PLAIN = Variant("own", "Conv fails to build", Built(serialise(quantised(64))))
 
 
-def written(folder: Path, about: About = ABOUT, recipe: Recipe = PLAIN) -> Variant:
+def written(folder: Path, own: Variant = PLAIN, summary: str = "It fails.") -> Variant:
     """Return the variant of a case as a run loads it."""
-    add_case(folder / "own_case.py", quantised(64), case_text(about, recipe))
+    add_case(folder / "own_case.py", own, summary, "https://example.org/1")
     ((variant,),) = load_cases(folder)
     return variant
 
@@ -29,7 +28,7 @@ def written(folder: Path, about: About = ABOUT, recipe: Recipe = PLAIN) -> Varia
 def test_model_and_recipe_come_back_as_they_were(tmp_path: Path) -> None:
     profiles = (Profile("x", (1, 4), (1, 4), (2, 4)), Profile("z", (1,), (1,), (1,)))
     recipe = Recipe(Typing.STRONG, flags=("INT8",), profiles=profiles)
-    variant = written(tmp_path, recipe=recipe)
+    variant = written(tmp_path, replace(PLAIN, recipe=recipe))
     assert variant.model_bytes() == serialise(quantised(64))
     assert variant.recipe == recipe
     assert variant.data is None
@@ -38,7 +37,7 @@ def test_model_and_recipe_come_back_as_they_were(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [Data(max_rel=0.5), Data(cosine=0.25), Data(max_rel=0.0, cosine=1.0)])
 def test_how_far_outputs_may_be_off_is_written_too(tmp_path: Path, data: Data) -> None:
-    variant = written(tmp_path, replace(ABOUT, data=data))
+    variant = written(tmp_path, replace(PLAIN, data=data))
     assert variant.data is not None
     assert (variant.data.max_rel, variant.data.cosine) == (data.max_rel, data.cosine)
 
@@ -62,11 +61,12 @@ def test_a_name_that_no_case_can_have_is_refused(tmp_path: Path) -> None:
         case_name(tmp_path / "own_case.py")
 
 
-def test_an_address_that_is_none_is_refused() -> None:
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HandledError, match="give an https address"):
-        case_text(replace(ABOUT, issue="example.org"), Recipe())
+        add_case(tmp_path / "own_case.py", PLAIN, "It fails.", "example.org")
+    assert not any(tmp_path.iterdir())
 
 
 def test_quotes_and_backslashes_in_a_title_do_no_harm(tmp_path: Path) -> None:
     title = 'says "a\\b" and \'c\'"""{x}'
-    assert written(tmp_path, About("own_case", title, "It's \\ so.", "")).title == title
+    assert written(tmp_path, replace(PLAIN, title=title), "It's \\ so.").title == title

@@ -14,7 +14,7 @@ from harness.case.model import serialise
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.models.reduce import simpler
-from harness.models.reduce.search import Limits, Search
+from harness.models.reduce.search import Search
 from harness.models.reduce.shown import differing, named, sought
 from harness.record.outcome import Accuracy, ParserError
 from tests.models.test_check import judged as lost
@@ -116,27 +116,6 @@ def test_two_far_nodes_that_must_both_be_there_stay_and_nothing_between_them() -
     assert ops(searched(start, holds("Sigmoid", "Softmax")).best) == ["Sigmoid", "Softmax"]
 
 
-def test_nodes_that_have_to_be_connected_are_joined_past_what_lies_between() -> None:
-    """Cutting Relu away would part the two; what comes out of it has the type and shape of what goes in."""
-
-    def fed(candidate: onnx.ModelProto) -> bool:
-        """Tell whether what a Sigmoid makes comes to a Softmax in the end."""
-        reached = {name for node in candidate.graph.node if node.op_type == "Sigmoid" for name in node.output}
-        for node in candidate.graph.node:
-            if reached & set(node.input):
-                reached |= set(node.output)
-                if node.op_type == "Softmax":
-                    return True
-        return False
-
-    nodes = [
-        helper.make_node(op, [f"t{index}"], [f"t{index + 1}"], name=f"/{op}")
-        for index, op in enumerate(["Sigmoid", "Relu", "Softmax"])
-    ]
-    found = searched(model(nodes, [value("t0", [2, 2])], [value("t3", [2, 2])]), fed).best
-    assert ops(found) == ["Sigmoid", "Softmax"]
-
-
 def quantised(channels: int = 8) -> onnx.ModelProto:
     """Return a quantised convolution whose weight is quantised in the graph."""
     node = helper.make_node
@@ -190,7 +169,7 @@ def test_no_invalid_model_reaches_the_predicate() -> None:
 
 def test_a_search_that_is_stopped_keeps_its_best_so_far() -> None:
     whole = searched(chain(50), holds("Softmax"))
-    search = Search(chain(50), holds("Softmax"), limits=Limits(tries=whole.tries // 2))
+    search = Search(chain(50), holds("Softmax"), tries=whole.tries // 2)
     assert not search.run()
     assert len(whole.best.graph.node) < len(search.best.graph.node) < 51
 

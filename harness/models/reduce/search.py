@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import onnx
 
@@ -16,38 +15,16 @@ from harness.case.model import serialise
 from harness.models.graphs import Cutter, valid
 from harness.models.reduce import simpler
 
-#: Nodes up to which each is bypassed in turn.
-_MOST_BYPASSED = 60
-
 
 class Spent(Exception):
     """The time or the tries are used up; the best model so far stands."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """How far a search is."""
-
-    stage: str
-    nodes: int
-    tries: int
-    better: bool
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much a search may take."""
-
-    seconds: float = 600.0
-    tries: int = 1_000_000
-
-
 class Search:
     """A search: `best` is the smallest model so far that shows the failure.
 
-    `shows` tells whether a model does; `told` hears of each try.
-    `near` are nodes by name that the failure may be about. `held` returns a model with the weights that lay beside it,
-    None as long as they are too many.
+    `shows` tells whether a model does, and `keep` takes each better one. `near` are the nodes that the failure may be
+    about, by name. `held` returns a model with the weights that lay beside it, None as long as they are too many.
     """
 
     def __init__(  # noqa: PLR0913
@@ -56,24 +33,22 @@ class Search:
         shows: Callable[[onnx.ModelProto], bool],
         *,
         near: Sequence[str] = (),
-        limits: Limits = Limits(),
-        told: Callable[[Step], None] = lambda _: None,
+        seconds: float = 600.0,
+        tries: int = 1_000_000,
+        keep: Callable[[onnx.ModelProto], None] = lambda _: None,
         held: simpler.Edit = lambda _: None,
     ) -> None:
         self.best = model
         self.tries = 0
-        self._shows = shows
+        self._shows, self._keep, self._held = shows, keep, held
         self._near = near
-        self._limits = limits
-        self._until = time.monotonic() + limits.seconds
-        self._told = told
-        self._held = held
-        self._stage = ""
+        self._most = tries
+        self._until = time.monotonic() + seconds
         self._seen = {model_sha256(serialise(model))}
         self._valid = _strictest(model)
 
     def run(self) -> bool:
-        """Search until nothing gets smaller; returns False where time or tries ended it before."""
+        """Search until nothing gets smaller; returns False if time or tries end it before."""
         try:
             self._start()
             while self._round():
@@ -84,7 +59,6 @@ class Search:
 
     def _start(self) -> None:
         """Take out descriptions, then go to the nodes that the failure is about."""
-        self._stage = "nodes"
         self._try(simpler.undecorated(self.best))
         cutter = Cutter(self.best)
         indices = [i for i, node in enumerate(cutter.nodes) if effective_name(node) in self._near]
@@ -94,28 +68,22 @@ class Search:
 
     def _around(self, cutter: Cutter, chosen: Iterable[int]) -> bool:
         """Try the nodes and their neighbours, twice as far each time."""
-        ball, distance, wanted = set(chosen), 0, 0
-        while len(ball) < len(cutter.nodes):
-            if self._try(cutter.cut(ball)):
-                return True
-            wanted = max(1, wanted * 2)
+        ball, steps = set(chosen), 1
+        while not self._try(cutter.cut(ball)):
             before = len(ball)
-            while distance < wanted:
+            for _ in range(steps):
                 ball |= {other for index in ball for other in cutter.neighbours[index]}
-                distance += 1
-            if len(ball) == before:
+            steps *= 2
+            if len(ball) in (before, len(cutter.nodes)):
                 return False
-        return False
+        return True
 
     def _round(self) -> bool:
         """Go through all ways to get smaller once; tell whether one did."""
         before = serialise(self.best)
-        self._stage = "nodes"
         self._chunks()
-        self._bypass()
         if self._try(self._held(self.best)):
             self._valid = _strictest(self.best)
-        self._stage = "shapes"
         for edit in list(simpler.resizes(self.best)):
             self._try(edit(self.best))
         return serialise(self.best) != before
@@ -140,39 +108,20 @@ class Search:
                 return
             size = max(1, size // 2)
 
-    def _bypass(self) -> None:
-        """Connect the input of a node, or of two, to where its output went; after each success begin anew."""
-        while len(self.best.graph.node) <= _MOST_BYPASSED and any(
-            map(self._try, simpler.bypassed(self.best))
-        ):
-            pass
-
     def _try(self, candidate: onnx.ModelProto | None) -> bool:
-        """Take a candidate as the best where it shows it; no model is tried twice."""
-        if candidate is None:
+        """Take a candidate as the best if it shows the failure; no model is tried twice."""
+        sha256 = "" if candidate is None else model_sha256(serialise(candidate))
+        if candidate is None or sha256 in self._seen or not self._valid(candidate):
             return False
-        sha256 = model_sha256(serialise(candidate))
-        if sha256 in self._seen:
-            return False
-        shown = self._looked_at(candidate)
-        self._seen.add(sha256)
-        if shown:
-            self.best = candidate
-            self._say(better=True)
-        return shown
-
-    def _looked_at(self, candidate: onnx.ModelProto) -> bool:
-        if not self._valid(candidate):
-            return False
-        if self.tries >= self._limits.tries or time.monotonic() >= self._until:
+        if self.tries >= self._most or time.monotonic() >= self._until:
             raise Spent
+        self._seen.add(sha256)
         self.tries += 1
         shown = self._shows(candidate)
-        self._say(better=False)
+        if shown:
+            self.best = candidate
+            self._keep(candidate)
         return shown
-
-    def _say(self, *, better: bool) -> None:
-        self._told(Step(self._stage, len(self.best.graph.node), self.tries, better))
 
 
 def _strictest(model: onnx.ModelProto) -> Callable[[onnx.ModelProto], bool]:

@@ -147,6 +147,11 @@ class Shown:
         return f"{told}; {' '.join(self.change)}" if self.change else told
 
 
+def failing(judged: Judged, keep: str) -> Shown:
+    """Return the failure on one target; raises what `sought` raises."""
+    return Shown((Side(judged.cell.target.name, sought(judged, keep)),))
+
+
 def differing(one: Judged, other: Judged, keep: str) -> Shown:
     """Return the difference of two targets; raises HandledError where there is none."""
     kept = [

@@ -1,4 +1,4 @@
-"""Makes models simpler: smaller shapes, nodes bypassed; pure functions of the model.
+"""Makes models simpler: smaller shapes, no descriptions; pure functions of the model.
 
 An edit is a function from a model to another one, or None where it does not apply any more; the boldest come first.
 Its result may be invalid.
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import onnx
 from onnx import numpy_helper
 
-from harness.case.graph_reader import STANDARD, inferred, is_stored, reads
+from harness.case.graph_reader import STANDARD, inferred, is_stored
 from harness.case.model import fed_inputs
-from harness.models.graphs import Cutter, assembled, copied, static_shape
+from harness.models.graphs import copied
 
 Edit = Callable[[onnx.ModelProto], "onnx.ModelProto | None"]
 #: Operators whose weights' extents neither checker nor inference looks at.
@@ -92,53 +92,3 @@ def undecorated(model: onnx.ModelProto) -> onnx.ModelProto:
         part.ClearField("doc_string")
         part.ClearField("metadata_props")
     return made
-
-
-def bypassed(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
-    """Yield the model without a node, or two in a row, their output replaced by their input.
-
-    A candidate for each such place where type and shape are the same before and after.
-    """
-    cutter = Cutter(model)
-    for index, node in enumerate(cutter.nodes):
-        for output in filter(None, node.output):
-            for name in _upstream(cutter, index):
-                before = cutter.types.get(name)
-                if before is not None and _same(before, cutter.types.get(output)):
-                    found = _without(model, index, output, before)
-                    if found is not None:
-                        yield found
-
-
-def _upstream(cutter: Cutter, index: int) -> Iterator[str]:
-    """Yield the inputs of the nodes before a node, then its own."""
-    near = list(filter(None, cutter.nodes[index].input))
-    for other in sorted(cutter.neighbours[index]):
-        if set(cutter.nodes[other].output) & set(near):
-            yield from filter(None, cutter.nodes[other].input)
-    yield from near
-
-
-def _without(
-    model: onnx.ModelProto, index: int, output: str, before: onnx.ValueInfoProto
-) -> onnx.ModelProto | None:
-    """Return the model without a node, `before` read in place of its output; None where a subgraph reads that."""
-    nodes = list(copied(model).graph.node)
-    del nodes[index]
-    readers = [node for node in nodes if output in reads(node)]
-    if any(output not in node.input for node in readers):
-        return None
-    for node in readers:
-        node.input[:] = [before.name if each == output else each for each in node.input]
-    outputs = [value for value in model.graph.output if value.name not in (output, before.name)]
-    if len(outputs) < len(model.graph.output) and any(before.name in node.output for node in nodes):
-        # The input is now the output of the model.
-        outputs.append(before)
-    return assembled(model, nodes, model.graph.input, outputs)
-
-
-def _same(one: onnx.ValueInfoProto, other: onnx.ValueInfoProto | None) -> bool:
-    """Tell whether two tensors have the same type and the same static shape."""
-    shapes = static_shape(one), static_shape(other)
-    kinds = {value.type.tensor_type.elem_type for value in (one, other) if value is not None}
-    return shapes[0] == shapes[1] is not None and len(kinds) == 1 and 0 not in kinds
