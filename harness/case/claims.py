@@ -11,7 +11,6 @@ import functools
 import re
 import types
 import typing
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -22,14 +21,14 @@ from harness.words import CLASSES, Basis, Class, Engine, Level
 
 
 def check_types(instance: Any) -> None:  # noqa: ANN401  (any dataclass)
-    """Raise TypeError, with the field and the type that belongs there, where a field does not fit its hint."""
+    """Raise TypeError, with the field and the type that belongs there, for a field that does not fit its hint."""
     kind: Any = type(instance)
     for field, hint in _hints(kind).items():
         value = getattr(instance, field)
         if not _fits(hint, value):
-            raise TypeError(
-                f"{kind.__name__}: {field} is {value!r:.80}; it must be {_said(hint)}{_advice(hint, value)}"
-            )
+            wanted = re.sub(r"\b(\w+\.)+(?=\w)", "", str(hint)) if typing.get_args(hint) else hint.__name__
+            advice = f": write ({value!r},)" if isinstance(value, str) and wanted == "tuple[str, ...]" else ""
+            raise TypeError(f"{kind.__name__}: {field} is {value!r:.80}; it must be {wanted}{advice}")
 
 
 @functools.cache
@@ -38,52 +37,18 @@ def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401  (a class is no Hashabl
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
-@functools.cache
-def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:  # noqa: ANN401
-    return typing.get_origin(hint), typing.get_args(hint)
-
-
 def _fits(hint: Any, value: object) -> bool:  # noqa: ANN401  (walks type hints)
-    origin, arguments = _parts(hint)
-    if origin is tuple:
-        return isinstance(value, tuple) and _each_fits(arguments, value)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple and isinstance(value, tuple):
+        hints = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        return len(hints) == len(value) and all(map(_fits, hints, value))
     if origin in (typing.Union, types.UnionType):
         return any(_fits(one, value) for one in arguments)
     if origin is Literal:
         return value in arguments
-    if origin is Callable:
-        return callable(value)
     # Python holds True for an integer, and an enumeration's members here are strings.
     odd = (hint is int and isinstance(value, bool)) or (hint is str and isinstance(value, Enum))
-    return isinstance(value, hint) and not odd
-
-
-def _each_fits(hints: tuple[Any, ...], values: tuple[object, ...]) -> bool:
-    if hints[-1] is Ellipsis:
-        return all(_fits(hints[0], value) for value in values)
-    return len(hints) == len(values) and all(map(_fits, hints, values))
-
-
-def _said(hint: Any) -> str:  # noqa: ANN401
-    """Return a hint in words: "a tuple of pairs of str and Precision"."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is tuple and arguments[-1] is Ellipsis:
-        return f"a tuple of {_said(arguments[0])}"
-    if origin is tuple:
-        return f"({', '.join(map(_said, arguments))})"
-    if origin in (typing.Union, types.UnionType):
-        return " or ".join(map(_said, arguments))
-    if origin is Literal:
-        return " or ".join(map(repr, arguments))
-    if origin is Callable:
-        return "a function"
-    return "None" if hint is type(None) else str(hint.__name__)
-
-
-def _advice(hint: Any, value: object) -> str:  # noqa: ANN401
-    """Say how a lone string is made a tuple of strings."""
-    lone = isinstance(value, str) and typing.get_args(hint) == (str, Ellipsis)
-    return f": write ({value!r},)" if lone else ""
+    return isinstance(value, origin or hint) and not odd
 
 
 @dataclass(frozen=True)
@@ -158,27 +123,16 @@ class Expectation:
             ) from error
 
     @classmethod
-    def reported(  # noqa: PLR0913  (the parts of a claim)
+    def reported(
         cls,
         outcome: Class,
         versions: str | None,
         link: Link,
         kind: Kind = "users",
-        *,
-        scope: Scope = "graph",
-        of: str = "",
-        level: Level | None = None,
-        note: str = "",
-        platform: str | None = None,
-        engine: Engine = Engine.TENSORRT,
-        targets: tuple[str, ...] = (),
-        signature: str | None = None,
-        compute_capability: str | None = None,
+        **more: Any,  # noqa: ANN401  (the fields that are left)
     ) -> Expectation:
-        """Return a claim that somebody makes; `link` is where it was read."""
-        where = (engine, platform, targets)
-        about = (outcome, versions, link, Basis.REPORTED, note)
-        return cls(*about, *where, signature, kind, level, compute_capability, scope=scope, of=of)
+        """Return a claim that somebody makes, read at `link`, with other fields by their names."""
+        return cls(outcome, versions, link, Basis.REPORTED, kind=kind, **more)
 
     @property
     def provenance(self) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.util
-import signal
 import sys
-import threading
-from collections.abc import Collection, Iterator
+import traceback
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -17,9 +15,6 @@ from harness.bounded import read_bytes
 from harness.case.measured import FILE, read, with_measured
 from harness.case.model import Case, Variant
 from harness.errors import HandledError
-
-#: Seconds that the import of a case module may take.
-SECONDS = 60.0
 
 
 def load_cases(folder: Path) -> tuple[Case, ...]:
@@ -71,13 +66,9 @@ def _import(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with _limited(SECONDS):
-            spec.loader.exec_module(module)
+        spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
-    except _TookTooLong:
-        del sys.modules[name]
-        raise HandledError(f"{path}: was not imported after {SECONDS:g} s; mend what it waits for") from None
     except BaseException as error:  # a case module is user code: anything may come out of it
         del sys.modules[name]
         said = error.msg if isinstance(error, SyntaxError) else error
@@ -87,53 +78,16 @@ def _import(path: Path) -> ModuleType:
     return module
 
 
-class _TookTooLong(BaseException):
-    """The time is up; no Exception, for the code that is ended may catch those."""
-
-
-@contextlib.contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    """Raise _TookTooLong in the code within after so many seconds, and again each second until it heeds that.
-
-    What a native library does not return from is not ended, nor what runs in another thread than the main one.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    done = False
-
-    def ring(*_: object) -> None:
-        # It may ring while it is being turned off.
-        if not done:
-            raise _TookTooLong
-
-    before = signal.signal(signal.SIGALRM, ring)
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
-        yield
-    finally:
-        done = True
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, *timer)
-
-
 def _line_in(path: Path, error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.lineno and error.filename == str(path.absolute()):
         return f":{error.lineno}"
-    line = ""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path.absolute()):
-            line = f":{trace.tb_lineno}"
-        trace = trace.tb_next
-    return line
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path.absolute())]
+    return f":{lines[-1]}" if lines else ""
 
 
 def placed(case: Case, file: Path) -> Case:
     """Return a case whose variants know where their data lie; raises HandledError for a file that is not there."""
-    if not any(variant.data for variant in case):
-        return case
     return replace(case, variants=tuple(_placed(variant, file) for variant in case))
 
 

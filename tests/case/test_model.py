@@ -101,10 +101,8 @@ def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
     assert said.provenance == "reported by users"
     summary = Expectation.reported(Class.OK, "<9", LINK, "summary")
     assert (summary.kind, summary.provenance, summary.level) == ("summary", "reported in a summary", None)
-    with pytest.raises(
-        TypeError, match="level is 'numbers'; it must be 'builds' or 'runs' or 'right numbers'"
-    ):
-        Expectation.reported(Class.OK, "", LINK, level="numbers")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"level is 'numbers'; it must be .*'builds', 'runs'"):
+        Expectation.reported(Class.OK, "", LINK, level="numbers")
 
 
 def test_a_claim_says_of_what_it_is_made() -> None:
@@ -165,25 +163,21 @@ def test_a_wish_is_said_once_and_may_be_left_to_the_graph() -> None:
 
 #: A class, one of its fields, a value that is none for it, and the end of what is said.
 TYPE_MISTAKES: list[tuple[str, dict[str, Any], str]] = [
-    ("Recipe", {"flags": "INT8"}, "flags is 'INT8'; it must be a tuple of str: write ('INT8',)"),
-    (
-        "Recipe",
-        {"parser_flags": ("A", True)},
-        "parser_flags is ('A', True); it must be a tuple of (str, bool)",
-    ),
-    ("Recipe", {"profiles": Profile("x", (1,), (1,), (1,))}, "it must be a tuple of Profile"),
+    ("Recipe", {"flags": "INT8"}, "flags is 'INT8'; it must be tuple[str, ...]: write ('INT8',)"),
+    ("Recipe", {"parser_flags": ("A", True)}, "is ('A', True); it must be tuple[tuple[str, bool], ...]"),
+    ("Recipe", {"profiles": Profile("x", (1,), (1,), (1,))}, "it must be tuple[Profile, ...]"),
     ("Recipe", {"typing": "weak"}, "typing is 'weak'; it must be Typing"),
-    ("Recipe", {"workspace_mib": True}, "workspace_mib is True; it must be int"),
-    ("Profile", {"minimum": (1, 2.0)}, "minimum is (1, 2.0); it must be a tuple of int"),
-    ("Calibrator", {"kind": "entropic"}, "kind is 'entropic'; it must be 'entropy' or 'minmax'"),
-    ("Plugin", {"formats": "int8"}, "formats is 'int8'; it must be 'int8_linear' or"),
-    ("Variant", {"precision": ("a", "b")}, "('a', 'b'); it must be a tuple of (str, Precision) or None"),
-    ("Variant", {"precision": (("a", "int8"),)}, "it must be a tuple of (str, Precision) or None"),
-    ("Variant", {"tags": "x"}, "tags is 'x'; it must be a tuple of str: write ('x',)"),
-    ("Variant", {"build": Graph("g")}, "it must be a function"),
-    ("Case", {"links": LINK}, "it must be a tuple of Link"),
-    ("Case", {"variants": variant()}, "it must be a tuple of Variant"),
-    ("Expectation", {"targets": "rtx17"}, "targets is 'rtx17'; it must be a tuple of str"),
+    ("Recipe", {"workspace_mib": True}, "workspace_mib is True; it must be int | None"),
+    ("Profile", {"minimum": (1, 2.0)}, "minimum is (1, 2.0); it must be tuple[int, ...]"),
+    ("Calibrator", {"kind": "entropic"}, "kind is 'entropic'; it must be Literal['entropy', 'minmax']"),
+    ("Plugin", {"formats": "int8"}, "formats is 'int8'; it must be Literal['int8_linear', "),
+    ("Variant", {"precision": ("a", "b")}, "('a', 'b'); it must be tuple[tuple[str, Precision], ...] | None"),
+    ("Variant", {"precision": (("a", "int8"),)}, "it must be tuple[tuple[str, Precision], ...] | None"),
+    ("Variant", {"tags": "x"}, "tags is 'x'; it must be tuple[str, ...]: write ('x',)"),
+    ("Variant", {"build": Graph("g")}, "it must be Callable["),
+    ("Case", {"links": LINK}, "it must be tuple[Link, ...]"),
+    ("Case", {"variants": variant()}, "it must be tuple[Variant, ...]"),
+    ("Expectation", {"targets": "rtx17"}, "targets is 'rtx17'; it must be tuple[str, ...]"),
     ("Link", {"url": 1}, "url is 1; it must be str"),
 ]
 WHOLE = (
