@@ -77,6 +77,27 @@ def _relu(g: Graph, x: str) -> str:
     return g.node("Relu", [x], name="/SandGlass1/SandGlass1.2/Relu")
 
 
+def _norm(  # noqa: PLR0913  (what the normalisations differ in)
+    g: Graph,
+    x: str,
+    channels: int,
+    *,
+    name: str,
+    prefix: str,
+    output: str | None = None,
+    dtype: int = TensorProto.FLOAT,
+) -> str:
+    """Add a BatchNormalization kept as a node."""
+    parts = [
+        g.weight(f"{prefix}.weight", (channels,), centre=1.0, spread=0.1, dtype=dtype),
+        g.weight(f"{prefix}.bias", (channels,), spread=0.1, dtype=dtype),
+        g.weight(f"{prefix}.running_mean", (channels,), spread=0.1, dtype=dtype),
+        g.weight(f"{prefix}.running_var", (channels,), centre=1.0, spread=0.2, dtype=dtype),
+    ]
+    # Below opset 14 onnx.reference mixes the batch's own statistics in by the momentum; 1 keeps them out.
+    return g.node("BatchNormalization", [x, *parts], name=name, output=output, epsilon=1e-5, momentum=1.0)
+
+
 def _quantised_conv(  # noqa: PLR0913  (what the convolutions differ in)
     g: Graph,
     x: str,
@@ -108,7 +129,7 @@ def _block(
     g = Graph("sandglass1", opset=opset)
     x = g.input("input", [1, 32, 32, 32])
     x = _quantised_conv(g, x, "SandGlass1.0", (32, 32 if dense else 1, 3, 3))
-    x = g.batch_norm(x, 32, name="/SandGlass1/SandGlass1.1/BatchNormalization", prefix="SandGlass1.1")
+    x = _norm(g, x, 32, name="/SandGlass1/SandGlass1.1/BatchNormalization", prefix="SandGlass1.1")
     if qdq_after_norm:
         x = g.qdq(x, name="/SandGlass1/SandGlass1.2/_input_quantizer", scale=INNER_SCALE)
     x = activation(g, x)
@@ -127,7 +148,7 @@ def _float_block(dtype: int = TensorProto.FLOAT) -> onnx.ModelProto:
     weight = g.weight("SandGlass1.0.weight", (32, 1, 3, 3), dtype=dtype)
     x = g.conv(x, weight, name=CONV, group=32)
     norm = "/SandGlass1/SandGlass1.1/BatchNormalization"
-    x = _mish(g, g.batch_norm(x, 32, name=norm, prefix="SandGlass1.1", dtype=dtype))
+    x = _mish(g, _norm(g, x, 32, name=norm, prefix="SandGlass1.1", dtype=dtype))
     weight = g.weight("SandGlass1.3.weight", (16, 32, 1, 1), dtype=dtype)
     x = g.conv(x, weight, name=NEXT_CONV, kernel=1, output=None if half else "output")
     if half:
@@ -145,7 +166,7 @@ def _swish_tail(*, identity: bool) -> onnx.ModelProto:
     x = g.dequantize("input_quantized", name="", scale=scale, output="input_dequantized", prefix="input")
     weight = g.stored_weight("w", (144, 1, 3, 3), name="", output="w_dequantized")
     x = g.conv(x, weight, name="", group=144, output="dqconv.dwconv")
-    x = g.batch_norm(x, 144, name="", prefix="bn", output="bn")
+    x = _norm(g, x, 144, name="", prefix="bn", output="bn")
     sigmoid = g.node("Sigmoid", [x], name="", output="swish.sigmoid")
     g.node("Mul", [x, sigmoid], name="", output="swish.mul")
     scale = INNER_SCALE

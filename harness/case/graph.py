@@ -174,14 +174,12 @@ class Graph:
         *,
         name: str,
         kernel: int = 4,
-        stride: int = 2,
-        pad: int = 1,
         dilation: int = 1,
         group: int = 1,
         output: str | None = None,
         dimensions: int = 2,
     ) -> str:
-        """Add a ConvTranspose, whose weight has input channels first; with the defaults it doubles each dimension."""
+        """Add a ConvTranspose of stride 2, its weight with input channels first; by default it doubles an image."""
         return self.node(
             "ConvTranspose",
             [tensor, weight],
@@ -190,34 +188,8 @@ class Graph:
             dilations=[dilation] * dimensions,
             group=group,
             kernel_shape=[kernel] * dimensions,
-            pads=[pad] * 2 * dimensions,
-            strides=[stride] * dimensions,
-        )
-
-    def batch_norm(  # noqa: PLR0913
-        self,
-        tensor: str,
-        channels: int,
-        *,
-        name: str,
-        prefix: str,
-        output: str | None = None,
-        dtype: int = TensorProto.FLOAT,
-    ) -> str:
-        """Add a BatchNormalization kept as a node.
-
-        Its vectors are `<prefix>.weight`, `.bias`, `.running_mean` and `.running_var`.
-        """
-        parts = [
-            self.weight(f"{prefix}.weight", (channels,), centre=1.0, spread=0.1, dtype=dtype),
-            self.weight(f"{prefix}.bias", (channels,), spread=0.1, dtype=dtype),
-            self.weight(f"{prefix}.running_mean", (channels,), spread=0.1, dtype=dtype),
-            self.weight(f"{prefix}.running_var", (channels,), centre=1.0, spread=0.2, dtype=dtype),
-        ]
-        # An inference has no use for the momentum, but below opset 14 onnx.reference mixes the batch's own
-        # statistics in by it; 1 keeps them out.
-        return self.node(
-            "BatchNormalization", [tensor, *parts], name=name, output=output, epsilon=1e-5, momentum=1.0
+            pads=[1] * 2 * dimensions,
+            strides=[2] * dimensions,
         )
 
     def quantize(  # noqa: PLR0913
@@ -230,25 +202,23 @@ class Graph:
         output: str | None = None,
         prefix: str | None = None,
         to: Quantiser = INT8,
+        op: str = "QuantizeLinear",
     ) -> str:
         """Add a QuantizeLinear; a sequence of scales is one a channel of `axis`."""
-        scales, attributes = self._scales(tensor if prefix is None else prefix, scale, axis, to)
-        return self.node("QuantizeLinear", [tensor, *scales], name=name, output=output, **attributes)
+        prefix = tensor if prefix is None else prefix
+        values = [scale] if isinstance(scale, (int, float)) else list(scale)
+        shape = [] if isinstance(scale, (int, float)) else [len(values)]
+        # Opset 13 brought the axis; without it the scale is per tensor.
+        attributes: dict[str, Any] = {"axis": axis} if shape else {}
+        scales = [
+            self.constant(f"{prefix}_scale", values, shape, to.scale_type),
+            self.constant(f"{prefix}_zero_point", [to.zero_point] * len(values), shape, to.dtype),
+        ]
+        return self.node(op, [tensor, *scales], name=name, output=output, **attributes)
 
-    def dequantize(  # noqa: PLR0913
-        self,
-        tensor: str,
-        *,
-        name: str,
-        scale: float | Sequence[float],
-        axis: int = 1,
-        output: str | None = None,
-        prefix: str | None = None,
-        to: Quantiser = INT8,
-    ) -> str:
+    def dequantize(self, tensor: str, **same: Any) -> str:  # noqa: ANN401  (the arguments of `quantize`)
         """Add the DequantizeLinear that undoes a `quantize` with the same scale."""
-        scales, attributes = self._scales(tensor if prefix is None else prefix, scale, axis, to)
-        return self.node("DequantizeLinear", [tensor, *scales], name=name, output=output, **attributes)
+        return self.quantize(tensor, op="DequantizeLinear", **same)
 
     def qdq(
         self, tensor: str, *, name: str, scale: float | Sequence[float] = 0.05, to: Quantiser = INT8
@@ -316,19 +286,6 @@ class Graph:
         return self.node(
             "DequantizeLinear", [tensor, scale], name=name, output=output, axis=axis, block_size=block
         )
-
-    def _scales(
-        self, prefix: str, scale: float | Sequence[float], axis: int, to: Quantiser
-    ) -> tuple[list[str], dict[str, Any]]:
-        scalar = isinstance(scale, (int, float))
-        values = [scale] if isinstance(scale, (int, float)) else list(scale)
-        shape = [] if scalar else [len(values)]
-        names = [
-            self.constant(f"{prefix}_scale", values, shape, to.scale_type),
-            self.constant(f"{prefix}_zero_point", [to.zero_point] * len(values), shape, to.dtype),
-        ]
-        # Opset 13 brought the axis; without it the scale is per tensor.
-        return names, {} if scalar else {"axis": axis}
 
     def body(self) -> onnx.GraphProto:
         """Return the graph so far as a subgraph, unchecked: it may use tensors of the graph around it."""

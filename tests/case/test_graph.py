@@ -8,8 +8,6 @@ import pytest
 from onnx import numpy_helper
 
 from harness.case import Graph
-from harness.run.numbers.inputs import make_inputs
-from harness.run.numbers.reference import reference
 
 pytestmark = pytest.mark.unit
 
@@ -98,22 +96,6 @@ def test_conv_pads_by_half_its_kernel(kernel: int, stride: int, size: int) -> No
     g.conv(x, g.weight("w", (4, 2, kernel, kernel)), name="/conv", kernel=kernel, stride=stride, output="y")
     g.output("y", [1, 4, size, size])
     assert attributes(g.model(), "Conv")["strides"] == [stride, stride]
-
-
-@pytest.mark.parametrize("opset", [13, 17])
-def test_batch_norm_is_that_of_inference(opset: int) -> None:
-    """The reference uses the stored mean and variance, at every opset."""
-    g = Graph("g", opset=opset)
-    x = g.input("x", [1, 3, 8, 8])
-    y = g.batch_norm(x, 3, name="/bn", prefix="bn")
-    g.output(y, [1, 3, 8, 8])
-    model = g.model()
-    inputs = make_inputs(model)
-    given = {name: array.reshape((1, 3, 1, 1)) for name, array in arrays(model).items()}
-    normal = (inputs["x"] - given["bn.running_mean"]) / np.sqrt(given["bn.running_var"] + 1e-5)
-    result = reference(model, inputs).outputs
-    assert result is not None
-    assert result[y] == pytest.approx(normal * given["bn.weight"] + given["bn.bias"], abs=1e-5)
 
 
 def test_a_wrong_output_shape_is_refused() -> None:
