@@ -9,7 +9,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -38,8 +38,6 @@ _LONGEST = 5_000
 _LONGEST_NUMBER = 100
 #: What no text of a file may hold, for it reaches terminals and pages: controls but tab and line ends, and surrogates.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-#: How many values aliases may repeat: a few lines of aliases of aliases stand for more than memory holds.
-_MOST_REPEATED = 10_000
 
 
 @dataclass(frozen=True)
@@ -103,10 +101,6 @@ def read_document(path: Path, *, start: str, instead_of_merge: str | None = None
         raise HandledError(
             f"{path}:{line}: holds the control character 0x{error.character:02x}; delete it"
         ) from error
-    except _TooManyError as error:
-        raise HandledError(
-            f"{path}:{error.line}: aliases repeat more than {_MOST_REPEATED} values; write out what is meant"
-        ) from error
     return Document(path, data, reader.key_lines, reader.value_lines, reader.raw, tuple(reader.problems))
 
 
@@ -156,16 +150,11 @@ def _written(text: str) -> str:
     return f"the control character U+{ord(found.group()) if found else 0:04X}"
 
 
-class _TooManyError(Exception):
-    """Aliases repeat more values than may be read; `line` is where that was seen."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__(line)
-        self.line = line
-
-
 class _Reader:
-    """Walks a node tree once; a node that cannot be read becomes a problem and the value None."""
+    """Walks a node tree once; a node that cannot be read becomes a problem and the value None.
+
+    An alias is refused: a few lines of aliases of aliases stand for more than memory holds.
+    """
 
     def __init__(self, instead_of_merge: str) -> None:
         self.key_lines: dict[Place, int] = {}
@@ -174,31 +163,22 @@ class _Reader:
         self.problems: list[Problem] = []
         self._instead_of_merge = instead_of_merge
         self._constructor = SafeConstructor()
-        self._open: list[Node] = []
         self._read: set[Node] = set()
-        self._repeated = 0
 
     def plain(self, node: Node, place: Place) -> Any:  # noqa: ANN401  (whatever the file holds)
         self.value_lines[place] = _line(node)
-        if node in self._open:
-            self._problem(node, place, "is an alias of something that contains it; write it out")
+        if node in self._read:
+            self._problem(node, place, "is an alias; write out the value")
             return None
-        self._repeated += node in self._read
         self._read.add(node)
-        if self._repeated > _MOST_REPEATED:
-            raise _TooManyError(_line(node))
-        if isinstance(node, SequenceNode) and len(node.value) > _LONGEST:
+        if isinstance(node, MappingNode):
+            return self._mapping(node, place)
+        if not isinstance(node, SequenceNode):
+            return self._scalar(node, place)
+        if len(node.value) > _LONGEST:
             self._problem(node, place, f"has {len(node.value)} entries; it may have {_LONGEST}")
             return None
-        self._open.append(node)
-        try:
-            if isinstance(node, MappingNode):
-                return self._mapping(node, place)
-            if isinstance(node, SequenceNode):
-                return [self.plain(item, (*place, index)) for index, item in enumerate(node.value)]
-            return self._scalar(node, place)
-        finally:
-            self._open.pop()
+        return [self.plain(item, (*place, index)) for index, item in enumerate(node.value)]
 
     def _mapping(self, node: MappingNode, place: Place) -> dict[str, Any]:
         plain: dict[str, Any] = {}
@@ -270,18 +250,6 @@ _WIDEST = 500
 
 
 @dataclass(frozen=True)
-class _Fault:
-    """An objection of the validator: the rule, its argument, and the value that it was given."""
-
-    place: Place
-    rule: str
-    wanted: Any
-    value: Any
-    schema: dict[str, Any]
-    raw: str | None
-
-
-@dataclass(frozen=True)
 class Form:
     """The form of a file: a JSON Schema, with `x-` fields that word its faults.
 
@@ -342,56 +310,65 @@ def _dotted(place: Place) -> str:
 def _problems(document: Document, schema: dict[str, Any]) -> Iterator[Problem]:
     """Yield every way in which a document departs from the schema."""
     for error in Draft202012Validator(schema).iter_errors(document.data):
-        fault = _fault(document, error)
+        place, rule, inner = tuple(error.absolute_path), str(error.validator), dict(error.schema)
+        value: Any = error.instance
         if "propertyNames" in error.absolute_schema_path:
-            inner = (*fault.place, str(fault.value))
-            yield Problem(document.key_line(inner), inner, f"cannot be a name; {fault.schema['x-fix']}")
-        elif fault.rule == "additionalProperties":
-            yield from _unknown(document, fault)
-        elif fault.rule == "required":
-            yield from _missing(document, fault, schema.get("x-examples", {}))
-        elif fault.rule == "type" and not fault.place:
-            sentence = f"is not {_KINDS[fault.wanted]}; write {schema['x-start']} at its top level"
+            name = (*place, str(value))
+            yield Problem(document.key_line(name), name, f"cannot be a name; {inner['x-fix']}")
+        elif rule == "additionalProperties":
+            known = inner["properties"]
+            for each in (name for name in value if name not in known):
+                sentence = f"is not a field that exists here; {did_you_mean(each, known)}"
+                yield Problem(document.key_line((*place, each)), (*place, each), sentence)
+        elif rule == "required":
+            # A field that is there but mistyped has its own complaint, which says more.
+            for each in inner["required"]:
+                if each not in value and not difflib.get_close_matches(each, value):
+                    sentence = f"is missing; add `{each}: {schema.get('x-examples', {}).get(each, '...')}`"
+                    yield Problem(document.key_line(place), (*place, each), sentence)
+        elif rule == "type" and not place:
+            sentence = f"is not {_KINDS[inner['type']]}; write {schema['x-start']} at its top level"
             yield Problem(document.line(()), (), sentence)
         else:
-            yield Problem(document.line(fault.place), fault.place, _SENTENCES[fault.rule](fault))
+            sentence = _sentence(error, document.raw.get(place), inner.get("x-fix", ""))
+            yield Problem(document.line(place), place, sentence)
 
 
-def _fault(document: Document, error: ValidationError) -> _Fault:
-    place: Place = tuple(error.absolute_path)
-    inner: Any = error.schema
-    return _Fault(
-        place, str(error.validator), error.validator_value, error.instance, inner, document.raw.get(place)
-    )
+#: The sentence on a fault by the rule of the schema; `_type` and `_enum` word theirs.
+_SENTENCES = {
+    "type": "",
+    "enum": "",
+    "pattern": "{value!r} is not in the right form; {fix}",
+    "const": "is {raw!r}, which this version of the harness cannot read; write `schema: {wanted}`",
+    "minimum": "is {value}; it must be at least {wanted}",
+    "maximum": "is {value}; it must be at most {wanted}",
+    "exclusiveMinimum": "is {value}; it must be more than {wanted}",
+    "minItems": "is empty; fill it in or delete it",
+    "minProperties": "is empty; fill it in or delete it",
+    "minLength": "is empty; fill it in or delete it",
+    "maxProperties": "has more than {wanted} entries; it may have so many at most",
+    "uniqueItems": "lists the same entry twice; delete one",
+}
 
 
-def _unknown(document: Document, fault: _Fault) -> Iterator[Problem]:
-    known = fault.schema["properties"]
-    for name in fault.value:
-        if name not in known:
-            inner = (*fault.place, name)
-            hint = did_you_mean(name, known)
-            yield Problem(document.key_line(inner), inner, f"is not a field that exists here; {hint}")
+def _sentence(error: ValidationError, raw: str | None, fix: str) -> str:
+    wanted: Any = error.validator_value
+    value = error.instance
+    if error.validator == "type":
+        return _type([wanted] if isinstance(wanted, str) else list(wanted), value, raw)
+    if error.validator == "enum":
+        return _enum(list(map(str, wanted)), _kind_of(value) if raw is None else raw)
+    return _SENTENCES[str(error.validator)].format(value=value, raw=raw, wanted=wanted, fix=fix)
 
 
-def _missing(document: Document, fault: _Fault, examples: Mapping[str, str]) -> Iterator[Problem]:
-    for name in fault.wanted:
-        # A field that is there but mistyped has its own complaint, which says more.
-        if name not in fault.value and not difflib.get_close_matches(name, fault.value):
-            sentence = f"is missing; add `{name}: {examples.get(name, '...')}`"
-            yield Problem(document.key_line(fault.place), (*fault.place, name), sentence)
-
-
-def _type(fault: _Fault) -> str:
-    kinds = [fault.wanted] if isinstance(fault.wanted, str) else list(fault.wanted)
-    expected = " or ".join(_KINDS[kind] for kind in kinds)
-    found = _kind_of(fault.value)
-    if fault.value is None:
+def _type(kinds: Sequence[str], value: object, raw: str | None) -> str:
+    expected, found = " or ".join(_KINDS[kind] for kind in kinds), _kind_of(value)
+    if value is None:
         return f"has no value; it must be {expected}"
-    if "string" in kinds and fault.raw is not None:
-        return f'is {found}, not text; put it in quotes: "{fault.raw}"'
-    if isinstance(fault.value, str):
-        return f"is the text {fault.value!r}; it must be {expected}"
+    if "string" in kinds and raw is not None:
+        return f'is {found}, not text; put it in quotes: "{raw}"'
+    if isinstance(value, str):
+        return f"is the text {value!r}; it must be {expected}"
     return f"is {found}; it must be {expected}"
 
 
@@ -408,51 +385,7 @@ def _kind_of(value: object) -> str:
     return next((name for kind, name in table if isinstance(value, kind)), "of no usable type")
 
 
-def _enum(fault: _Fault) -> str:
-    options = [str(option) for option in fault.wanted]
-    word = fault.raw if fault.raw is not None else _kind_of(fault.value)
+def _enum(options: Sequence[str], word: str) -> str:
     hint = did_you_mean(word, options)
     near = f"; {hint}" if hint.startswith("did") else ""
     return f"{word!r} is not one of {', '.join(options)}{near}"
-
-
-def _pattern(fault: _Fault) -> str:
-    return f"{fault.value!r} is not in the right form; {fault.schema['x-fix']}"
-
-
-def _const(fault: _Fault) -> str:
-    return f"is {fault.raw!r}, which this version of the harness cannot read; write `schema: {fault.wanted}`"
-
-
-def _bound(fault: _Fault) -> str:
-    words = {"exclusiveMinimum": "more than", "minimum": "at least", "maximum": "at most"}
-    return f"is {fault.value}; it must be {words[fault.rule]} {fault.wanted}"
-
-
-def _empty(_fault: _Fault) -> str:
-    return "is empty; fill it in or delete it"
-
-
-def _full(fault: _Fault) -> str:
-    return f"has {len(fault.value)} entries; it must have at most {fault.wanted}"
-
-
-def _twice(_fault: _Fault) -> str:
-    return "lists the same entry twice; delete one"
-
-
-#: Every other rule that a schema may use.
-_SENTENCES: dict[str, Callable[[_Fault], str]] = {
-    "type": _type,
-    "enum": _enum,
-    "pattern": _pattern,
-    "const": _const,
-    "minimum": _bound,
-    "maximum": _bound,
-    "exclusiveMinimum": _bound,
-    "minItems": _empty,
-    "minProperties": _empty,
-    "minLength": _empty,
-    "maxProperties": _full,
-    "uniqueItems": _twice,
-}

@@ -133,7 +133,7 @@ rtx17:
         ),
         (
             ("cells:", "cells: &a\n    x: *a"),
-            ":6: rtx17.cells.x: is an alias of something that contains it; write",
+            ":6: rtx17.cells.x: is an alias; write out the value",
         ),
         (("built", "'built"), ":9: is not YAML: found unexpected end of stream"),
     ],

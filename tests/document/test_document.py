@@ -104,18 +104,6 @@ def test_what_is_nested_too_deeply_is_one_sentence(tmp_path: Path, deep: int) ->
         read(tmp_path, "[" * deep + "]" * deep)
 
 
-def test_aliases_of_aliases_are_not_written_out(tmp_path: Path) -> None:
-    """Nine lines of ten aliases each stand for a thousand million values."""
-    lines = ["a0: &a0 [1, 2, 3]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    with pytest.raises(HandledError, match=r"a\.yaml:\d: aliases repeat more than 10000 values; write out"):
-        read(tmp_path, "\n".join(lines) + "\n")
-
-
-def test_an_alias_is_what_it_names(tmp_path: Path) -> None:
-    assert read(tmp_path, "a: &x [1, 2]\nb: *x\n") == {"a": [1, 2], "b": [1, 2]}
-
-
 def test_a_check_sees_what_all_before_it_found_good(tmp_path: Path) -> None:
     """The second check would fail on what the schema has to refuse."""
     path = tmp_path / "measured.yaml"

@@ -409,13 +409,6 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     assert load(tmp_path, b"\xef\xbb\xbf" + target_text(GOOD).encode()).target("trt86").version == "8.6.1"
 
 
-def test_an_alias_that_ends_is_no_fault(tmp_path: Path) -> None:
-    text = target_text(f"{GOOD}\nneeds: &floor {{driver: '>=530'}}") + (
-        f"  trt87:\n    needs: *floor\n    {GOOD.replace(chr(10), chr(10) + '    ')}\n"
-    )
-    assert load(tmp_path, text).target("trt87").needs.driver == ">=530"
-
-
 @pytest.mark.parametrize(
     ("declared", "reported", "agree"),
     [
