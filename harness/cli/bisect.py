@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,8 @@ from harness.cli.reduce import add_recipe, wanted
 from harness.cli.terminal import Doing
 from harness.errors import InfraError
 from harness.models.bisect import (
-    Answer,
     Edge,
+    Reply,
     Symptom,
     Told,
     agreed,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.models.own.model import OwnModel
 
-#: How often a model is timed on a target, whose answer counts only if the runs agree.
+#: How often a model is timed on a target: where the runs do not agree it says nothing.
 _TIMED = 3
 _WIDEST = 200
 
@@ -67,70 +67,95 @@ def add_bisect(command: argparse.ArgumentParser) -> None:
 
 def do_bisect(options: argparse.Namespace) -> int:
     """Find the change and tell it; returns the exit code."""
-    with Doing() as doing:
-        return _bisected(options, doing)
-
-
-def _bisected(options: argparse.Namespace, doing: Doing) -> int:
-    matrix = load_targets(options)
+    matrix, symptom = load_targets(options), parse_symptom(options.symptom)
     row = row_of(matrix, matrix.target(options.good), matrix.target(options.bad))
     refuse_unconfined(row, options.via)
-    doing.now(f"reading {options.model}")
-    own = load_own(options.model, wanted(options), name="own")
-    doing.now("")
-    targets = {target.name: target for target in row}
-    width = max(map(len, targets))
+    with Doing() as doing:
+        doing.now(f"reading {options.model}")
+        own = load_own(options.model, wanted(options), name="own")
+        check_node(symptom, [effective_name(node) for node in graph_of(own).graph.node], str(options.model))
+        prepared = BuiltOrRun(Given(weights=own.weights), runs=True, timed=symptom.timed)
 
-    def said(name: str, told: Told) -> Told:
-        words = one_line(told.why, _WIDEST)
-        doing.say(f"{name:<{width}} {targets[name].version:<12} {told.answer:<5} {words}")
-        doing.now("")
+        def tried(target: str, count: int) -> None:
+            doing.now(f"try {count}, on {target}")
+
+        with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+            search = _Search(tries, own, symptom, doing, row)
+            code = search.run()
+            return EXIT_INFRA if code == EXIT_REGRESSION and search.doubted else code
+
+
+class _Search:
+    """A search in a row of targets: the model is looked at once on each, or several times if it is timed."""
+
+    def __init__(
+        self, tries: Tries, own: OwnModel, symptom: Symptom, doing: Doing, row: Sequence[Target]
+    ) -> None:
+        self._tries, self._own, self._symptom, self._doing = tries, own, symptom, doing
+        self._targets = {target.name: target for target in row}
+        self._good, self._bad = row[0].name, row[-1].name
+        self._seen: dict[str, list[Judged]] = {}
+        self.doubted = False
+
+    def run(self) -> int:
+        """Try both ends, then the targets between; print the change and return the exit code."""
+        good, bad = self._good, self._bad
+        for name, expected in ((good, Reply.GOOD), (bad, Reply.BAD)):
+            told = self._told(name)
+            if told.reply is Reply.SKIP:
+                quieter = (
+                    ", or look on a quieter machine or for a larger share" if self._symptom.timed else ""
+                )
+                print(f"{name} says neither good nor bad; name another end{quieter}")
+                return EXIT_INFRA
+            if told.reply is not expected:
+                if expected is Reply.BAD:
+                    print(
+                        f"{good} and {bad} give the same ({told.why}): there is nothing to find between them"
+                    )
+                elif self._told(bad).reply is Reply.GOOD:
+                    print(f"{good} is bad and {bad} is good; try --good {bad} --bad {good}")
+                else:
+                    print(f"{good} is no good end ({told.why}): name another with --good")
+                return EXIT_REGRESSION
+        print(*_lines(bisect([*self._targets], lambda name: self._told(name).reply), self._targets), sep="\n")
+        return EXIT_OK
+
+    def _told(self, name: str) -> Told:
+        """Print and return whether a target is good or bad; raises InfraError if an end cannot be tried."""
+        for end in dict.fromkeys((self._good, self._bad, name)):
+            first = self._results(end)[0]
+            if not ran(first) or first.classification.cls is Class.NEEDS_GPU_TO_BUILD:
+                why = f"cannot be tried here: {first.classification.reason}"
+                if end in (self._good, self._bad):
+                    raise InfraError(f"{end} {why}")
+                return self._said(name, Told(Reply.SKIP, why))
+        good, bad = (self._results(end)[len(self._results(end)) // 2] for end in (self._good, self._bad))
+        return self._said(name, agreed([self._symptom.told(each, good, bad) for each in self._results(name)]))
+
+    def _said(self, name: str, told: Told) -> Told:
+        width, version = max(map(len, self._targets)), self._targets[name].version
+        self._doing.say(f"{name:<{width}} {version:<12} {told.reply:<5} {one_line(told.why, _WIDEST)}")
+        self._doing.now("")
         return told
 
-    symptom = parse_symptom(options.symptom)
-    check_node(symptom, [effective_name(node) for node in graph_of(own).graph.node], str(options.model))
-    prepared = BuiltOrRun(Given(weights=own.weights), runs=True, timed=symptom.timed)
-
-    def tried(target: str, count: int) -> None:
-        doing.now(f"try {count}, on {target}")
-
-    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
-        looking = _Looking(tries, own, symptom, doing, (row[0], row[-1]))
-        code = _by(row, looking.told, said, timed=symptom.timed)
-        return EXIT_INFRA if code == EXIT_REGRESSION and looking.doubted else code
-
-
-def _by(
-    row: tuple[Target, ...],
-    ask: Callable[[Target], Told],
-    said: Callable[[str, Told], Told],
-    *,
-    timed: bool,
-) -> int:
-    """Try both ends, then the targets between; print the change and return the exit code."""
-    targets = {target.name: target for target in row}
-    for target, expected in ((row[0], Answer.GOOD), (row[-1], Answer.BAD)):
-        told = said(target.name, ask(target))
-        if told.answer is Answer.SKIP:
-            quieter = ", or look on a quieter machine or for a larger share" if timed else ""
-            print(f"{target.name} says neither good nor bad; name another end{quieter}")
-            return EXIT_INFRA
-        if told.answer is not expected:
-            good, bad = row[0].name, row[-1].name
-            if target is row[0] and said(bad, ask(row[-1])).answer is Answer.GOOD:
-                print(f"{good} is bad and {bad} is good; try --good {bad} --bad {good}")
-            elif expected is Answer.BAD:
-                print(f"{good} and {bad} give the same ({told.why}): there is nothing to find between them")
-            else:
-                print(f"{good} is no good end ({told.why}): name another with --good")
-            return EXIT_REGRESSION
-    edge = bisect([target.name for target in row], lambda name: said(name, ask(targets[name])).answer)
-    for line in _lines(edge, targets):
-        print(line)
-    return EXIT_OK
+    def _results(self, name: str) -> list[Judged]:
+        """Return the results on a target, the quickest first."""
+        if name not in self._seen:
+            own, variant = self._own, self._own.variant
+            model, target = variant.model_bytes(), self._targets[name]
+            judged = [
+                self._tries.judged(model, target, variant.recipe, allowed=variant.data)
+                for _ in range(_TIMED if self._symptom.timed else 1)
+            ]
+            self._seen[name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
+            if not self.doubted and of_made_up_sizes(own, judged):
+                self.doubted = True
+                self._doing.say(sizes_doubted([name], own.made_up))
+        return self._seen[name]
 
 
-def _lines(edge: Edge, targets: dict[str, Target]) -> tuple[str, ...]:
+def _lines(edge: Edge, targets: Mapping[str, Target]) -> tuple[str, str]:
     """Return the change: a sentence, and the same for programs."""
     worsens = is_upward(tuple(targets.values()))
     good, bad = (f"{name} ({targets[name].version})" for name in (edge.good, edge.bad))
@@ -140,46 +165,3 @@ def _lines(edge: Edge, targets: dict[str, Target]) -> tuple[str, ...]:
         told += f", of which {', '.join(edge.between)} may be the first as well"
     keys = ("first_bad", "last_good") if worsens else ("last_bad", "first_good")
     return told, json.dumps({keys[0]: edge.bad, keys[1]: edge.good, "skipped": list(edge.skipped)})
-
-
-class _Looking:
-    """Looks at the model on targets, each once, or several times if it is timed."""
-
-    def __init__(
-        self, tries: Tries, own: OwnModel, symptom: Symptom, doing: Doing, ends: tuple[Target, Target]
-    ) -> None:
-        self._tries, self._variant, self._symptom = tries, own.variant, symptom
-        self._doing, self._own, self.doubted, self._ends = doing, own, False, ends
-        self._seen: dict[str, list[Judged]] = {}
-
-    def told(self, target: Target) -> Told:
-        """Tell whether a target is good or bad; raises InfraError if an end does not answer."""
-        ends = [self._of(end) for end in self._ends]
-        for seen in ends:
-            if not _answers(seen[0]):
-                name, reason = seen[0].cell.target.name, seen[0].classification.reason
-                raise InfraError(f"{name} cannot be tried here: {reason}")
-        seen = self._of(target)
-        if not _answers(seen[0]):
-            return Told(Answer.SKIP, f"cannot be tried here: {seen[0].classification.reason}")
-        good, bad = (end[len(end) // 2] for end in ends)
-        return agreed([self._symptom.told(each, good, bad) for each in seen])
-
-    def _of(self, target: Target) -> list[Judged]:
-        """Return the results on a target, the quickest first."""
-        if target.name not in self._seen:
-            times = _TIMED if self._symptom.timed else 1
-            own, variant, model = self._own, self._variant, self._variant.model_bytes()
-            judged = [
-                self._tries.judged(model, target, variant.recipe, allowed=variant.data) for _ in range(times)
-            ]
-            self._seen[target.name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
-            if not self.doubted and of_made_up_sizes(own, judged):
-                self.doubted = True
-                self._doing.say(sizes_doubted([target.name], own.made_up))
-        return self._seen[target.name]
-
-
-def _answers(judged: Judged) -> bool:
-    """Tell whether a target says anything of the model; one that asks for a GPU first does not."""
-    return ran(judged) and judged.classification.cls is not Class.NEEDS_GPU_TO_BUILD

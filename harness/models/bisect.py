@@ -22,7 +22,7 @@ _FORMS = "class, signature, numbers, slower:5% or int8:NODE"
 _SLOWER = re.compile(r"slower:(\d+(?:\.\d+)?)%?")
 
 
-class Answer(Word):
+class Reply(Word):
     """The answer of a target: SKIP where it can be neither."""
 
     GOOD = "good"
@@ -43,7 +43,7 @@ class Edge:
     between: tuple[str, ...] = ()
 
 
-def bisect(row: Sequence[str], ask: Callable[[str], Answer]) -> Edge:
+def bisect(row: Sequence[str], ask: Callable[[str], Reply]) -> Edge:
     """Return the edge in a row whose first is good and whose last is bad; `ask` answers for those between.
 
     One that says neither is passed over for its nearest neighbour.
@@ -54,9 +54,9 @@ def bisect(row: Sequence[str], ask: Callable[[str], Answer]) -> Edge:
         middle = (good + bad) / 2
         index = min(rest, key=lambda each: (abs(each - middle), each))
         answer = ask(row[index])
-        if answer is Answer.SKIP:
+        if answer is Reply.SKIP:
             skipped.append(index)
-        elif answer is Answer.GOOD:
+        elif answer is Reply.GOOD:
             good = index
         else:
             bad = index
@@ -92,7 +92,7 @@ def is_upward(row: Sequence[Target]) -> bool:
 class Told:
     """A target's answer and why."""
 
-    answer: Answer
+    reply: Reply
     why: str
 
 
@@ -142,9 +142,9 @@ def check_node(symptom: Symptom, nodes: list[str], label: str) -> None:
 
 def agreed(told: Sequence[Told]) -> Told:
     """Return the answer of several looks at a target: SKIP where they do not agree, as on a busy machine."""
-    if len({each.answer for each in told}) == 1:
+    if len({each.reply for each in told}) == 1:
         return told[0]
-    return Told(Answer.SKIP, f"{len(told)} runs do not agree: {'; '.join(each.why for each in told)}")
+    return Told(Reply.SKIP, f"{len(told)} runs do not agree: {'; '.join(each.why for each in told)}")
 
 
 def _alike(judged: Judged, good: Judged, bad: Judged, *, by_cause: bool) -> Told:
@@ -155,21 +155,21 @@ def _alike(judged: Judged, good: Judged, bad: Judged, *, by_cause: bool) -> Told
 
     words = f"{judged.classification.cls} {judged.signature or ''}".strip()
     if key(judged) == key(good):
-        return Told(Answer.GOOD, words)
+        return Told(Reply.GOOD, words)
     if key(judged) == key(bad):
-        return Told(Answer.BAD, words)
+        return Told(Reply.BAD, words)
     return Told(
-        Answer.SKIP, f"{words}: neither as on {good.cell.target.name} nor as on {bad.cell.target.name}"
+        Reply.SKIP, f"{words}: neither as on {good.cell.target.name} nor as on {bad.cell.target.name}"
     )
 
 
 def _numbers(judged: Judged) -> Told:
     if judged.classification.cls is Class.INACCURATE:
-        return Told(Answer.BAD, judged.classification.reason)
+        return Told(Reply.BAD, judged.classification.reason)
     if judged.outcome.accuracy:
-        return Told(Answer.GOOD, "numbers agree with the reference")
+        return Told(Reply.GOOD, "numbers agree with the reference")
     return Told(
-        Answer.SKIP, f"no numbers were compared: {judged.outcome.uncompared or judged.classification.reason}"
+        Reply.SKIP, f"no numbers were compared: {judged.outcome.uncompared or judged.classification.reason}"
     )
 
 
@@ -177,17 +177,17 @@ def _precision(node: str, wanted: Precision, judged: Judged) -> Told:
     got = judged.precision.get(node, Precision.UNKNOWN)
     if not engine_made(judged):
         return Told(
-            Answer.SKIP, f"{PREDICATE[judged.classification.cls]}: no layer says what the node runs in"
+            Reply.SKIP, f"{PREDICATE[judged.classification.cls]}: no layer says what the node runs in"
         )
     if got is Precision.UNKNOWN:
-        return Told(Answer.SKIP, "no layer says what the node runs in")
-    answer = Answer.GOOD if same_precision(wanted, got) else Answer.BAD
+        return Told(Reply.SKIP, "no layer says what the node runs in")
+    answer = Reply.GOOD if same_precision(wanted, got) else Reply.BAD
     return Told(answer, f"{node} ran in {said(got)}")
 
 
 def _slower(share: float, judged: Judged, good: Judged) -> Told:
     took, before = median_ms(judged), median_ms(good)
     if took is None or before is None:
-        return Told(Answer.SKIP, f"was not timed: {judged.classification.reason}")
+        return Told(Reply.SKIP, f"was not timed: {judged.classification.reason}")
     words = f"{took:.4g} ms, where {before:.4g} ms is good"
-    return Told(Answer.BAD if took > before * (1 + share) else Answer.GOOD, words)
+    return Told(Reply.BAD if took > before * (1 + share) else Reply.GOOD, words)

@@ -10,8 +10,8 @@ from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.judge.timing import statistics
 from harness.models.bisect import (
-    Answer,
     Edge,
+    Reply,
     Symptom,
     Told,
     agreed,
@@ -33,11 +33,11 @@ ROW = tuple("abcdefghijkl")
 def found(row: Sequence[str], first_bad: str, skipped: str = "") -> tuple[Edge, list[str]]:
     asked: list[str] = []
 
-    def ask(name: str) -> Answer:
+    def ask(name: str) -> Reply:
         asked.append(name)
         if name in skipped:
-            return Answer.SKIP
-        return Answer.BAD if row.index(name) >= row.index(first_bad) else Answer.GOOD
+            return Reply.SKIP
+        return Reply.BAD if row.index(name) >= row.index(first_bad) else Reply.GOOD
 
     return bisect(row, ask), asked
 
@@ -79,12 +79,12 @@ def test_a_row_goes_by_version_from_the_good_end_to_the_bad_one() -> None:
         row_of(everything, old, old)
 
 
-def answers(symptom: str, good: Judged, bad: Judged, *between: Judged) -> list[Answer]:
+def answers(symptom: str, good: Judged, bad: Judged, *between: Judged) -> list[Reply]:
     parsed = parse_symptom(symptom)
-    return [parsed.told(each, good, bad).answer for each in (good, bad, *between)]
+    return [parsed.told(each, good, bad).reply for each in (good, bad, *between)]
 
 
-GOOD, BAD, SKIP = Answer.GOOD, Answer.BAD, Answer.SKIP
+GOOD, BAD, SKIP = Reply.GOOD, Reply.BAD, Reply.SKIP
 BUILT, REFUSED = judged("int8", "int8"), judged(failed_phase="build", layers=())
 OTHERWISE = judged(failed_phase="parse", layers=())
 
