@@ -11,6 +11,7 @@ import functools
 import re
 import types
 import typing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -20,15 +21,19 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from harness.words import CLASSES, Basis, Class, Engine, Level
 
 
-def check_types(instance: Any) -> None:  # noqa: ANN401  (any dataclass)
-    """Raise TypeError, with the field and the type that belongs there, for a field that does not fit its hint."""
-    kind: Any = type(instance)
-    for field, hint in _hints(kind).items():
-        value = getattr(instance, field)
-        if not _fits(hint, value):
-            wanted = re.sub(r"\b(\w+\.)+(?=\w)", "", str(hint)) if typing.get_args(hint) else hint.__name__
-            advice = f": write ({value!r},)" if isinstance(value, str) and wanted == "tuple[str, ...]" else ""
-            raise TypeError(f"{kind.__name__}: {field} is {value!r:.80}; it must be {wanted}{advice}")
+class Typed:
+    """A dataclass that raises TypeError, with the field and the type that belongs there, if a field does not fit it."""
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for field, hint in _hints(kind).items():
+            value = getattr(self, field)
+            if not _fits(hint, value):
+                known = re.sub(r"\b(\w+\.)+(?=\w)", "", str(hint)) if typing.get_args(hint) else hint.__name__
+                advice = (
+                    f": write ({value!r},)" if isinstance(value, str) and known == "tuple[str, ...]" else ""
+                )
+                raise TypeError(f"{kind.__name__}: {field} is {value!r:.80}; it must be {known}{advice}")
 
 
 @functools.cache
@@ -52,14 +57,14 @@ def _fits(hint: Any, value: object) -> bool:  # noqa: ANN401  (walks type hints)
 
 
 @dataclass(frozen=True)
-class Link:
+class Link(Typed):
     """A source that a reader can open."""
 
     url: str
     title: str = ""
 
     def __post_init__(self) -> None:
-        check_types(self)
+        super().__post_init__()
         if not self.url.startswith("https://"):
             raise ValueError(f"link {self.url!r}: give an https address")
 
@@ -81,7 +86,7 @@ _SCOPES: dict[Scope, str] = {"graph": "", "model": "a whole model", "sibling": "
 
 
 @dataclass(frozen=True)
-class Expectation:
+class Expectation(Typed):
     """A claim about a variant: on these versions of this engine, on this platform, it ends in this class.
 
     `versions` is a version specifier such as ">=8.6,<10.2" ("" is every version), no wider than the source; None is a
@@ -111,8 +116,8 @@ class Expectation:
     of: str = ""
 
     def __post_init__(self) -> None:
-        check_types(self)
-        fault = self._fault() or self._scope_fault() or self._level_fault()
+        super().__post_init__()
+        fault = next((sentence for wrong, sentence in self._faults() if wrong), "")
         if fault:
             raise ValueError(f"expectation {self.outcome} on {self.versions!r}: {fault}")
         try:
@@ -150,29 +155,28 @@ class Expectation:
         """Tell whether it may stand in a column: of this graph or its whole model, and of versions that are named."""
         return self.scope != "sibling" and self.versions is not None
 
-    def _level_fault(self) -> str:
+    def _faults(self) -> Iterator[tuple[bool, str]]:
+        """Yield each rule for a claim of this basis: whether it is broken, and a sentence."""
+        reported, gpu = self.basis is Basis.REPORTED, self.compute_capability
         may = CLASSES[self.outcome].claimed
-        if self.level is None or self.level in may:
-            return ""
-        return f"its class has no level {self.level!r}; it may name {', '.join(may) or 'none'}"
-
-    def _scope_fault(self) -> str:
-        plain = self.scope == "graph" and not self.of and self.versions is not None
-        if plain or self.basis is Basis.REPORTED:
-            return ""
-        return "only a reported claim has a scope, says what it is of, or may name no version"
-
-    def _fault(self) -> str:
-        """Return the fault of a claim of this basis, something lacking or too much; "" for none."""
-        if (self.basis is Basis.REPORTED) != (self.kind is not None):
-            return "a reported claim has a kind, and no other has"
-        if self.basis is Basis.REPORTED and self.source is None:
-            return "a reported claim needs its source"
-        if self.compute_capability is not None and not CAPABILITY.fullmatch(self.compute_capability):
-            return f"{self.compute_capability!r} is no compute capability; write one such as '8.9'"
-        if self.product and (self.compute_capability is None or self.basis is not Basis.MEASURED):
-            return "only a measurement by compute capability names the product that it was made on"
-        return ""
+        yield reported != (self.kind is not None), "a reported claim has a kind, and no other has"
+        yield reported and self.source is None, "a reported claim needs its source"
+        yield (
+            gpu is not None and not CAPABILITY.fullmatch(gpu),
+            f"{gpu!r} is no compute capability; write one such as '8.9'",
+        )
+        yield (
+            bool(self.product) and (gpu is None or self.basis is not Basis.MEASURED),
+            "only a measurement by compute capability names the product that it was made on",
+        )
+        yield (
+            not reported and (self.scope != "graph" or bool(self.of) or self.versions is None),
+            "only a reported claim has a scope, says what it is of, or may name no version",
+        )
+        yield (
+            self.level is not None and self.level not in may,
+            f"its class has no level {self.level!r}; it may name {', '.join(may) or 'none'}",
+        )
 
     def covers(
         self,

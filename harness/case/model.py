@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import onnx
 
-from harness.case.claims import Expectation, Link, check_types
+from harness.case.claims import Expectation, Link, Typed
 from harness.errors import HandledError
 from harness.text import did_you_mean
 from harness.words import Precision, Role, Typing
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
-class Calibrator:
+class Calibrator(Typed):
     """An INT8 calibrator for implicit quantisation; `fault` makes it wrong on purpose (a negative control).
 
     Its batches are made up, unless `data` is the hash of own ones.
@@ -40,34 +40,25 @@ class Calibrator:
     fault: Literal["host_pointer", "float64", "non_contiguous"] | None = None
     data: str = ""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-
 
 @dataclass(frozen=True)
-class Plugin:
+class Plugin(Typed):
     """The identity plugin of this project, by the tensor formats that it accepts."""
 
     op: str
     formats: Literal["int8_linear", "int8_vectorised", "fp32", "int8_fp32"]
 
-    def __post_init__(self) -> None:
-        check_types(self)
-
 
 @dataclass(frozen=True)
-class Library:
+class Library(Typed):
     """A compiled library of own plugins, which registers them when it is loaded: its file's name and hash."""
 
     name: str
     sha256: str
 
-    def __post_init__(self) -> None:
-        check_types(self)
-
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Typed):
     """An optimisation profile's shape range for one network input."""
 
     input: str
@@ -75,12 +66,9 @@ class Profile:
     optimum: tuple[int, ...]
     maximum: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        check_types(self)
-
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Typed):
     """How an engine is asked to build a graph.
 
     `flags` are BuilderFlag names ("INT8", "FP16"); `parser_flags` are (OnnxParserFlag name, on or off), the
@@ -99,9 +87,6 @@ class Recipe:
     workspace_mib: int | None = None
     libraries: tuple[Library, ...] = ()
 
-    def __post_init__(self) -> None:
-        check_types(self)
-
     def as_dict(self) -> dict[str, Any]:
         """Return the recipe as plain JSON data; own data and libraries stand there only where there are any."""
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
@@ -117,7 +102,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Typed):
     """Files of arrays (.npz) by their paths from the case's folder, "" for arrays made up or computed.
 
     `inputs` are by network input, `expected` by network output, `calibration` batches by network input, along the first
@@ -133,9 +118,6 @@ class Data:
     folder: str = ""
     sha256: str = ""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-
     @property
     def has_files(self) -> bool:
         """Tell whether it is more than how far an output may be off."""
@@ -148,7 +130,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(Typed):
     """One graph plus one recipe.
 
     `precision` names the ONNX nodes (see `effective_name`) and the precision each must run in for the variant to
@@ -177,7 +159,7 @@ class Variant:
         return hashlib.sha256(f"{self.recipe.sha256()} {self.data.sha256}".encode()).hexdigest()
 
     def __post_init__(self) -> None:
-        check_types(self)
+        super().__post_init__()
         if not _NAME.fullmatch(self.name):
             raise ValueError(
                 f"variant name {self.name!r}: use lower-case letters, digits, '-', '_' and '.' alone"
@@ -234,7 +216,7 @@ class Unbuildable:
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Typed):
     """One problem that users met, with every variant that reproduces, avoids or controls for it.
 
     An `untrusted` one has a stranger's models: each of its cells has a container of its own. `seed` is its place among
@@ -251,7 +233,7 @@ class Case:
     topics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_types(self)
+        super().__post_init__()
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
             # A dot begins the variant in a cell's id.
             raise ValueError(f"case name {self.name!r}: use lower-case letters, digits and '_', and no dot")
