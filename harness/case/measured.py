@@ -39,7 +39,7 @@ import yaml
 from packaging.version import InvalidVersion, Version
 
 from harness.case.claims import Expectation
-from harness.case.model import Case
+from harness.case.model import Case, Variant
 from harness.document import Document, Form, Place, Problem, checked
 from harness.errors import HandledError
 from harness.text import did_you_mean
@@ -198,22 +198,13 @@ def _order(measured: Measured) -> tuple[list[int], str]:
 
 def with_measured(cases: Iterable[Case], measured: Iterable[Measured]) -> tuple[Case, ...]:
     """Return the cases with each variant's measurements added to its expectations."""
-    everything = tuple(measured)
+    every = tuple(measured)
     return tuple(
-        dataclasses.replace(
-            case,
-            variants=tuple(
-                dataclasses.replace(
-                    variant,
-                    expectations=variant.expectations
-                    + tuple(
-                        claim
-                        for target in everything
-                        if (claim := target.expectation(case.name, variant.name)) is not None
-                    ),
-                )
-                for variant in case
-            ),
-        )
+        dataclasses.replace(case, variants=tuple(_measured(case.name, variant, every) for variant in case))
         for case in cases
     )
+
+
+def _measured(case: str, variant: Variant, every: Iterable[Measured]) -> Variant:
+    found = (claim for each in every if (claim := each.expectation(case, variant.name)))
+    return dataclasses.replace(variant, expectations=(*variant.expectations, *found))

@@ -192,27 +192,23 @@ def _without_effect(node: onnx.NodeProto, item: onnx.AttributeProto) -> bool:
     return bool(default == onnx.helper.get_attribute_value(item))
 
 
-class Known:
+class Patterns:
     """The reproducers of cases as patterns; `matches` says which of them a model holds."""
 
     def __init__(self, cases: Iterable[Case], targets: Sequence[Target]) -> None:
         self._patterns: list[tuple[Case, Variant, Shape, bool]] = []
         for case in cases:
             shapes = {each.name: Shape(onnx.load_model_from_string(each.model_bytes())) for each in case}
-            for variant in case:
+            for variant in (each for each in case if each.role is Role.REPRODUCER):
                 mine = shapes[variant.name]
-                alike = (
+                twins = [
                     each
                     for each in case
                     if shapes[each.name].key == mine.key and each.recipe == variant.recipe
-                )
-                if (
-                    variant.role is Role.REPRODUCER
-                    and not {node.operator for node in mine.nodes} <= _SAYING_NOTHING
-                ):
-                    self._patterns.append(
-                        (case, variant, mine, any(_unlike(case, variant, each, targets) for each in alike))
-                    )
+                ]
+                sized = any(len(_endings(case, twins, target)) > 1 for target in targets)
+                if not {node.operator for node in mine.nodes} <= _SAYING_NOTHING:
+                    self._patterns.append((case, variant, mine, sized))
 
     def matches(self, model: onnx.ModelProto) -> tuple[Match, ...]:
         """Return the variants whose graphs a model holds, in the cases' order, with all places that do not overlap."""
@@ -226,19 +222,10 @@ class Known:
         return tuple(found)
 
 
-def _unlike(case: Case, one: Variant, other: Variant, targets: Sequence[Target]) -> bool:
-    """Tell whether of two variants one is known to fare well and the other badly on some target."""
-    for target in targets:
-        ends = {_fares_well(case, variant, target) for variant in (one, other)} - {None}
-        if len(ends) > 1:
-            return True
-    return False
-
-
-def _fares_well(case: Case, variant: Variant, target: Target) -> bool | None:
-    """Tell whether all that is claimed of a variant is good, on whichever GPU; None if nothing is claimed."""
-    claims = claims_about(Cell("", case, variant, target))
-    return all(claim.outcome in GOOD for claim in claims) if claims else None
+def _endings(case: Case, twins: Iterable[Variant], target: Target) -> set[bool]:
+    """Return whether all that is claimed of variants on a target is good, on whichever GPU; both if they differ."""
+    claims = (claims_about(Cell("", case, variant, target)) for variant in twins)
+    return {all(claim.outcome in GOOD for claim in each) for each in claims if each}
 
 
 def _places(pattern: Shape, model: Shape, *, sized: bool) -> Iterator[tuple[int, ...]]:
@@ -249,7 +236,7 @@ def _places(pattern: Shape, model: Shape, *, sized: bool) -> Iterator[tuple[int,
     order = _order(pattern, rarest)
     taken: set[int] = set()
     for start in model.by_label[pattern.nodes[rarest].label][:_MOST_PLACES]:
-        place = _Search(pattern, model, order, taken, sized=sized).begun_at(start)
+        place = _Search(pattern, model, order, taken, sized=sized).place(start)
         if place is not None:
             taken.update(place)
             yield place
@@ -270,54 +257,47 @@ def _order(pattern: Shape, first: int) -> list[int]:
 
 
 class _Search:
-    """One search for a place, from one node of the model on."""
+    """One search for a place: `met` are the model's nodes for those of the pattern, as far as it is."""
 
     def __init__(
         self, pattern: Shape, model: Shape, order: Sequence[int], taken: set[int], *, sized: bool
     ) -> None:
         self._pattern, self._model, self._order = pattern, model, order
         self._taken, self._sized = taken, sized
+        self._met: dict[int, int] = {}
         self._steps = 0
 
-    def begun_at(self, start: int) -> tuple[int, ...] | None:
-        """Return the model's node for each of the pattern's, None where there is no place round this one."""
-        met = {self._order[0]: start}
-        if not self._meets(self._order[0], start, {}) or not self._completed(met, 1):
-            return None
-        return tuple(met[at] for at in range(len(self._pattern.nodes)))
-
-    def _completed(self, met: dict[int, int], depth: int) -> bool:
-        if depth == len(self._order):
-            return True
-        wanted = self._order[depth]
-        for candidate in self._candidates(wanted, met):
+    def place(self, *start: int) -> tuple[int, ...] | None:
+        """Return the place round a node, or round those that are met already; None if there is no place."""
+        if len(self._met) == len(self._order):
+            return tuple(self._met[at] for at in range(len(self._order)))
+        wanted = self._order[len(self._met)]
+        for candidate in start or self._candidates(wanted):
             self._steps += 1
             if self._steps > _MOST_STEPS:
-                return False
-            if candidate not in met.values() and self._meets(wanted, candidate, met):
-                met[wanted] = candidate
-                if self._completed(met, depth + 1):
-                    return True
-                del met[wanted]
-        return False
+                return None
+            if candidate not in self._met.values() and self._meets(wanted, candidate):
+                self._met[wanted] = candidate
+                found = self.place()
+                if found is not None:
+                    return found
+                del self._met[wanted]
+        return None
 
-    def _candidates(self, wanted: int, met: Mapping[int, int]) -> Sequence[int]:
-        for source in self._pattern.sources[wanted]:
-            if source in met:
-                return self._model.targets[met[source]]
-        for target in self._pattern.targets[wanted]:
-            if target in met:
-                return self._model.sources[met[target]]
+    def _candidates(self, wanted: int) -> Sequence[int]:
+        for source in filter(self._met.__contains__, self._pattern.sources[wanted]):
+            return self._model.targets[self._met[source]]
+        for target in filter(self._met.__contains__, self._pattern.targets[wanted]):
+            return self._model.sources[self._met[target]]
         return self._model.by_label.get(self._pattern.nodes[wanted].label, [])
 
-    def _meets(self, wanted: int, candidate: int, met: Mapping[int, int]) -> bool:
-        mine, other = self._pattern.nodes[wanted], self._model.nodes[candidate]
+    def _meets(self, wanted: int, candidate: int) -> bool:
+        met, model = self._met, self._model
+        mine, other = self._pattern.nodes[wanted], model.nodes[candidate]
         if mine.label != other.label or candidate in self._taken or (self._sized and mine.size != other.size):
             return False
-        sources = self._model.sources[candidate]
-        joined = all(met[each] in sources for each in self._pattern.sources[wanted] if each in met)
-        return joined and all(
-            candidate in self._model.sources[met[each]]
-            for each in self._pattern.targets[wanted]
-            if each in met
+        sources = {met[each] for each in self._pattern.sources[wanted] if each in met}
+        targets = (met[each] for each in self._pattern.targets[wanted] if each in met)
+        return sources.issubset(model.sources[candidate]) and all(
+            candidate in model.sources[each] for each in targets
         )

@@ -14,7 +14,7 @@ from harness.judge.cell import Judged, describe_recipe
 from harness.known.listed import Finding, State, Static, StaticModel, ranked
 from harness.matrix import Matrix, Platform, Target
 from harness.models.check import ran
-from harness.models.matches import Known, Match
+from harness.models.matches import Match, Patterns
 from harness.models.own.model import OwnModel
 from harness.plan import Cell, claims_about
 from harness.run.child import ChildFailed, stream
@@ -27,17 +27,17 @@ _SECONDS = 20.0
 _PLATFORMS: Mapping[Platform, str] = {"linux/amd64": "x86-64", "jetson": "Jetson"}
 
 
-def patterns(cases: Sequence[Case] | Path, matrix: Matrix) -> tuple[Known | None, str]:
+def patterns(cases: Sequence[Case] | Path, matrix: Matrix) -> tuple[Patterns | None, str]:
     """Return the patterns of the cases, or None and the sentence on why their folder cannot be read."""
     try:
-        return Known(load_cases(cases) if isinstance(cases, Path) else cases, list(matrix)), ""
+        return Patterns(load_cases(cases) if isinstance(cases, Path) else cases, list(matrix)), ""
     except HandledError as error:
         line = f"no hints at what is known to fail: {described(error)}; --cases names another folder"
         return None, line
 
 
 def static_answers(
-    models: Sequence[OwnModel], judged: Sequence[Judged], patterns: Known | None
+    models: Sequence[OwnModel], judged: Sequence[Judged], patterns: Patterns | None
 ) -> Mapping[str, Static]:
     """Return the answer for each model and target, by cell; `patterns` are None where no cases are."""
     found = {}

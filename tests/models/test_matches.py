@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Case, Role, load_cases
 from harness.matrix import load_matrix
-from harness.models.matches import Known
+from harness.models.matches import Patterns
 
 pytestmark = pytest.mark.unit
 
@@ -22,16 +22,16 @@ NO_PATTERN = {"exporters.uint8-identity", "exporters.opset-27"}
 
 
 @pytest.fixture(scope="module")
-def patterns() -> Known:
-    return Known(CASES, list(load_matrix(ROOT / "matrix.yaml")))
+def patterns() -> Patterns:
+    return Patterns(CASES, list(load_matrix(ROOT / "matrix.yaml")))
 
 
-def held(patterns: Known, model: onnx.ModelProto) -> list[str]:
+def held(patterns: Patterns, model: onnx.ModelProto) -> list[str]:
     return [f"{each.case.name}.{each.variant.name}" for each in patterns.matches(model)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_each_reproducer_holds_its_own_pattern(patterns: Known, case: Case) -> None:
+def test_each_reproducer_holds_its_own_pattern(patterns: Patterns, case: Case) -> None:
     for variant in case:
         name = f"{case.name}.{variant.name}"
         if variant.role is Role.REPRODUCER and name not in NO_PATTERN:
@@ -55,7 +55,7 @@ def blocks(*, skip: str = "", times: int = 1, number: int = TensorProto.FLOAT) -
     return helper.make_model(helper.make_graph(nodes, "g", edges[:1], edges[1:], weights))
 
 
-def test_a_pattern_is_found_as_often_as_it_stands_there_with_its_nodes(patterns: Known) -> None:
+def test_a_pattern_is_found_as_often_as_it_stands_there_with_its_nodes(patterns: Patterns) -> None:
     (found,) = (each for each in patterns.matches(blocks(times=3)) if each.variant.name == "int8-entropy")
     assert list(found.places) == [(f"/b{at}/conv", f"/b{at}/act", f"/b{at}/mul") for at in range(3)]
     assert "conv_silu.int8-two" in held(patterns, blocks(times=2))
@@ -63,16 +63,16 @@ def test_a_pattern_is_found_as_often_as_it_stands_there_with_its_nodes(patterns:
 
 
 @pytest.mark.parametrize("skip", ["act", "gate"])
-def test_another_operator_or_another_joint_is_another_pattern(patterns: Known, skip: str) -> None:
+def test_another_operator_or_another_joint_is_another_pattern(patterns: Patterns, skip: str) -> None:
     """A Sigmoid of something else than the convolution gates nothing that is known."""
     assert not [name for name in held(patterns, blocks(skip=skip)) if name.startswith("conv_silu")]
 
 
-def test_another_type_is_another_pattern(patterns: Known) -> None:
+def test_another_type_is_another_pattern(patterns: Patterns) -> None:
     assert "conv_silu.int8-entropy" not in held(patterns, blocks(number=TensorProto.FLOAT16))
 
 
-def test_a_value_that_decides_is_part_of_the_pattern(patterns: Known) -> None:
+def test_a_value_that_decides_is_part_of_the_pattern(patterns: Patterns) -> None:
     """TopK is known to fail at 4,000 of them, which says nothing of 100."""
 
     def top(k: int) -> onnx.ModelProto:
@@ -85,13 +85,13 @@ def test_a_value_that_decides_is_part_of_the_pattern(patterns: Known) -> None:
     assert held(patterns, top(4000)) == ["exporters.topk-4000"]
 
 
-def test_a_long_chain_is_searched_in_bounded_time(patterns: Known) -> None:
+def test_a_long_chain_is_searched_in_bounded_time(patterns: Patterns) -> None:
     """Two hundred blocks alike: each pattern of two stands there a hundred times."""
     (found,) = (each for each in patterns.matches(blocks(times=200)) if each.variant.name == "int8-two")
     assert len(found.places) == 100
 
 
-def test_a_size_counts_where_the_case_knows_another_that_fares_unlike(patterns: Known) -> None:
+def test_a_size_counts_where_the_case_knows_another_that_fares_unlike(patterns: Patterns) -> None:
     """Four channels into a dense convolution with Q/DQ are reported to fail, and others to build."""
     case = next(each for each in CASES if each.name == "depthwise_qdq")
     names = {each.name: each for each in case}
@@ -105,7 +105,7 @@ def test_a_size_counts_where_the_case_knows_another_that_fares_unlike(patterns: 
     [("swish-tail", "BatchNormalization", "momentum", 0.9), ("residual-fp32", "Conv", "auto_pad", "NOTSET")],
 )
 def test_an_attribute_without_effect_is_no_part_of_the_pattern(
-    patterns: Known, variant: str, op: str, attribute: str, value: object
+    patterns: Patterns, variant: str, op: str, attribute: str, value: object
 ) -> None:
     """Exporters write out what training used, and defaults."""
     case = next(case for case in load_cases(Path("cases")) if case.name == "mish")
