@@ -6,7 +6,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 import onnx
 from onnx import helper
@@ -32,10 +31,12 @@ _LARGE = 4096
 _IMAGES = (4, 5)
 #: Channels of an image that come last, at most.
 _COLOURS = 4
+#: Kinds of axes, each by its size; if axes of several kinds share a name, the largest decides.
+_BATCH, _CHANNELS, _SEQUENCE, _IMAGE = 1, 3, SEQUENCES[0], _SPATIAL[0]
 _NAMED = (
-    (re.compile(r"batch|^[nb]$|^bs$", re.IGNORECASE), "BATCH"),
-    (re.compile(r"seq|time|len|token|frame|past|^[tl]$", re.IGNORECASE), "SEQUENCE"),
-    (re.compile(r"height|width|^[hwd]$|^(img|image)_?[hw]$", re.IGNORECASE), "SPATIAL"),
+    (re.compile(r"batch|^[nb]$|^bs$", re.IGNORECASE), _BATCH),
+    (re.compile(r"seq|time|len|token|frame|past|^[tl]$", re.IGNORECASE), _SEQUENCE),
+    (re.compile(r"height|width|^[hwd]$|^(img|image)_?[hw]$", re.IGNORECASE), _IMAGE),
 )
 
 
@@ -63,14 +64,14 @@ class Shapes:
         declared = {value.name: _declared(value) for value in fed_inputs(model)}
 
         def fitted(given: Mapping[str, Shape]) -> dict[str, Shape]:
-            pairs = {name: (declared[name], shape) for name, shape in given.items() if name in declared}
-            return {
-                name: tuple(size if own is None else own for own, size in zip(fixed, shape, strict=True))
-                if fixed is not None
-                else shape
-                for name, (fixed, shape) in pairs.items()
-                if fixed is None or len(fixed) == len(shape)
-            }
+            found = {}
+            for name, shape in given.items():
+                own = declared.get(name, ())
+                fixed = (None,) * len(shape) if own is None else own
+                if name in declared and len(fixed) == len(shape):
+                    pairs = zip(fixed, shape, strict=True)
+                    found[name] = tuple(size if extent is None else extent for extent, size in pairs)
+            return found
 
         return Shapes(*map(fitted, (self.minimum, self.optimum, self.maximum)))
 
@@ -103,9 +104,8 @@ def profiles(
     for name, value in fed.items():
         given, declared = shapes.of(name), _declared(value)
         if given is not None:
-            _check(label, name, declared, given)
-            _check_order(label, name, given)
-        if declared is None and given is None:
+            _check(f"{label}: input {name!r}", declared, given)
+        elif declared is None:
             raise HandledError(
                 f"{label}: gives input {name!r} no rank; name its shape: --shapes {name}:1x3x224x224"
             )
@@ -179,37 +179,19 @@ def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
     return tuple(each if isinstance(each, int) else None for each in extents(value))
 
 
-def _check(label: str, name: str, declared: tuple[int | None, ...] | None, given: Iterable[Shape]) -> None:
-    for shape in given:
-        if declared is None:
-            continue
-        fits = len(shape) == len(declared) and all(
-            wanted in (None, extent) for wanted, extent in zip(declared, shape, strict=True)
-        )
-        if not fits:
-            own = "x".join("?" if extent is None else str(extent) for extent in declared)
-            raise HandledError(
-                f"{label}: input {name!r} is {own or 'a scalar'} and cannot be {'x'.join(map(str, shape))}"
-            )
-
-
-def _check_order(label: str, name: str, given: tuple[Shape, Shape, Shape]) -> None:
+def _check(what: str, declared: tuple[int | None, ...] | None, given: tuple[Shape, Shape, Shape]) -> None:
+    for shape in given if declared is not None else ():
+        own = declared or ()
+        if len(shape) != len(own) or any(size not in (None, at) for size, at in zip(own, shape, strict=True)):
+            known = "x".join("?" if extent is None else str(extent) for extent in own)
+            raise HandledError(f"{what} is {known or 'a scalar'} and cannot be {'x'.join(map(str, shape))}")
     for less, more in itertools.pairwise(given):
         if len(less) != len(more) or any(low > high for low, high in zip(less, more, strict=True)):
             least, usual, most = ("x".join(map(str, shape)) for shape in given)
             raise HandledError(
-                f"{label}: input {name!r} has the least shape {least}, the usual {usual} and the largest {most}; "
+                f"{what} has the least shape {least}, the usual {usual} and the largest {most}; "
                 f"give --minShapes, --optShapes and --maxShapes that do not get smaller"
             )
-
-
-class _Axis(IntEnum):
-    """The kind of an axis, with its size; of axes that share a name the largest decides."""
-
-    BATCH = 1
-    CHANNELS = 3
-    SEQUENCE = 16
-    SPATIAL = 64
 
 
 def made_up_shapes(
@@ -221,7 +203,13 @@ def made_up_shapes(
     sequence has the length given.
     """
     declared = {value.name: extents(value) for value in fed_inputs(model)}
-    kinds, known = _kinds(declared.values()), _sizes_of_names(declared, given)
+    kinds: dict[str, int] = {}
+    for own in declared.values():
+        for index, axis in enumerate(own):
+            if isinstance(axis, str):
+                kinds[axis] = max(kinds.get(axis, _BATCH), _kind(own, index))
+    pairs = (pair for name, shape in given.items() for pair in zip(declared[name], shape, strict=False))
+    known = {axis: size for axis, size in pairs if isinstance(axis, str)}
     wanted = {name: own for name, own in declared.items() if name not in given and static(own) is None}
 
     def shapes(spatial: int) -> dict[str, Shape]:
@@ -255,43 +243,25 @@ def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     return found is not None and all(value.size for value in found.values())
 
 
-def _sizes_of_names(declared: Mapping[str, Extents], given: Mapping[str, Shape]) -> dict[str, int]:
-    """Return the sizes of named axes by the shapes that are given."""
-    pairs = (zip(declared[name], shape, strict=False) for name, shape in given.items())
-    return {own: size for each in pairs for own, size in each if isinstance(own, str)}
-
-
-def _kinds(declared: Iterable[Extents]) -> dict[str, _Axis]:
-    found: dict[str, _Axis] = {}
-    for own in declared:
-        for index, name in enumerate(own):
-            if isinstance(name, str):
-                found[name] = max(found.get(name, _Axis.BATCH), _kind(own, index))
-    return found
-
-
-def _kind(own: Extents, index: int) -> _Axis:
+def _kind(own: Extents, index: int) -> int:
     """Return the kind of an axis by its name, else by its place."""
     name = own[index]
     for pattern, kind in _NAMED if isinstance(name, str) else ():
         if pattern.search(str(name)):
-            return _Axis[kind]
+            return kind
     if index == 0 and len(own) > 1:
-        return _Axis.BATCH
+        return _BATCH
     if len(own) not in _IMAGES:
-        return _Axis.BATCH if index == 1 and _is_state(own) else _Axis.SEQUENCE
+        # The batch of a recurrent state stands behind its layers or directions, and before its width.
+        is_state = len(own) == 3 and isinstance(own[0], int) and own[0] > 1 and isinstance(own[2], int)  # noqa: PLR2004
+        return _BATCH if index == 1 and is_state else _SEQUENCE
     last = own[-1]
     channels = len(own) - 1 if isinstance(last, int) and last <= _COLOURS else 1
-    return _Axis.CHANNELS if index == channels else _Axis.SPATIAL
-
-
-def _is_state(own: Extents) -> bool:
-    """Tell whether a shape is a recurrent state's: layers or directions, batch, width."""
-    return len(own) == 3 and isinstance(own[0], int) and own[0] > 1 and isinstance(own[2], int)  # noqa: PLR2004
+    return _CHANNELS if index == channels else _IMAGE
 
 
 def _sizes(
-    own: Extents, kinds: Mapping[str, _Axis], known: Mapping[str, int], tried: tuple[int, int]
+    own: Extents, kinds: Mapping[str, int], known: Mapping[str, int], tried: tuple[int, int]
 ) -> Iterator[int]:
     for index, each in enumerate(own):
         if isinstance(each, int):
@@ -300,7 +270,7 @@ def _sizes(
             yield known[each]
         else:
             kind = kinds[each] if each else _kind(own, index)
-            yield {_Axis.SPATIAL: tried[0], _Axis.SEQUENCE: tried[1]}.get(kind, int(kind))
+            yield {_IMAGE: tried[0], _SEQUENCE: tried[1]}.get(kind, kind)
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
