@@ -69,24 +69,21 @@ class Document:
 
     def line(self, place: Place) -> int:
         """Return the line of a field's value, or of the nearest thing around it."""
-        while place and place not in self.value_lines:
-            place = place[:-1]
-        return self.value_lines.get(place, 1)
+        around = (place[:end] for end in range(len(place), -1, -1))
+        return next((self.value_lines[each] for each in around if each in self.value_lines), 1)
 
     def key_line(self, place: Place) -> int:
         """Return the line of a field's name, or of the name of the nearest thing around it."""
-        while place and place not in self.key_lines:
-            place = place[:-1]
-        return self.key_lines.get(place, 1)
+        around = (place[:end] for end in range(len(place), -1, -1))
+        return next((self.key_lines[each] for each in around if each in self.key_lines), 1)
 
 
-def read_document(path: Path, *, start: str, instead_of_merge: str | None = None) -> Document:
+def read_document(path: Path, *, start: str) -> Document:
     """Read one YAML document; raises HandledError for a file that is missing, unreadable, empty or not YAML.
 
-    `start` is the first line of an empty file, and `instead_of_merge` the replacement of a merge key.
+    `start` is the first line of an empty file.
     """
-    text = _text(path)
-    reader = _Reader(instead_of_merge or "write its fields out")
+    text, reader = _text(path), _Reader()
     try:
         node = _composed(text)
         if node is None:
@@ -156,12 +153,11 @@ class _Reader:
     An alias is refused: a few lines of aliases of aliases stand for more than memory holds.
     """
 
-    def __init__(self, instead_of_merge: str) -> None:
+    def __init__(self) -> None:
         self.key_lines: dict[Place, int] = {}
         self.value_lines: dict[Place, int] = {}
         self.raw: dict[Place, str] = {}
         self.problems: list[Problem] = []
-        self._instead_of_merge = instead_of_merge
         self._constructor = SafeConstructor()
         self._read: set[Node] = set()
 
@@ -193,9 +189,7 @@ class _Reader:
                 )
                 continue
             inner = (*place, key)
-            if key == "<<":
-                self._problem(key_node, inner, f"is a merge key; {self._instead_of_merge}")
-            elif key in plain:
+            if key in plain:
                 self._problem(
                     key_node,
                     inner,
@@ -254,7 +248,7 @@ class Form:
     """The form of a file: a JSON Schema, with `x-` fields that word its faults.
 
     `x-fix` is the cure for a value in the wrong form. At the top, `x-start` is the first line of an empty file,
-    `x-merge` the replacement of a merge key, `x-examples` values for missing fields, and `x-mend` ends each
+    `x-examples` values for missing fields, and `x-mend` ends each
     sentence.
     """
 
@@ -275,7 +269,7 @@ def checked(path: Path, form: Form, *further: Callable[[Document], Iterable[Prob
     """
     schema = form.schema
     try:
-        document = read_document(path, start=schema["x-start"], instead_of_merge=schema.get("x-merge"))
+        document = read_document(path, start=schema["x-start"])
         _stop_at(document, [*document.problems, *_problems(document, schema)])
         for problems in further:
             _stop_at(document, problems(document))

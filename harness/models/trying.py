@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from types import TracebackType
 
 import onnx
 
@@ -16,7 +16,7 @@ from harness.matrix import Target
 from harness.models.own.data import Given, OwnPrepared
 from harness.models.own.model import Wanted, flags_for, own_model
 from harness.plan import Cell
-from harness.record.outcome import Node, Outcome
+from harness.record.outcome import Outcome
 from harness.run.local import How, Runners, Sink, run_cells
 from harness.run.numbers.reference import Reference
 from harness.run.prepared import Prepared, PreparedVariants, Refused
@@ -87,7 +87,7 @@ class BuiltOrRun(OwnPrepared):
         return self.given.put_into(ready)
 
 
-class Tries:
+class Tries(ExitStack):
     """A row of tries of models on targets; as a context it ends the environments that it started.
 
     `prepared` makes models ready, by default with inputs and a reference.
@@ -101,6 +101,7 @@ class Tries:
         prepared: PreparedVariants | None = None,
         told: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
+        super().__init__()
         self._told = told
         self._make = Runners(How(via), is_news, prepared=prepared or PreparedVariants())
         self._runners: dict[str, TargetRunner] = {}
@@ -128,7 +129,7 @@ class Tries:
         self.count += 1
         self._told(target.name, self.count)
         if target.name not in self._runners:
-            self._runners[target.name] = self._make.of(target)
+            self._runners[target.name] = self.enter_context(closing(self._make.of(target)))
         outcome, _ = self._runners[target.name].run(cell)
         return judge_cell(cell, outcome)
 
@@ -136,15 +137,6 @@ class Tries:
         """Return the outcome of a user's model, or of a part of it, with the shapes that it can have."""
         made = own_model(model, "the model", replace(wanted, shapes=wanted.shapes.fitted(model)), name="own")
         return self.judged(made.variant.model_bytes(), target, made.variant.recipe, allowed=wanted.data)
-
-    def __enter__(self) -> Tries:  # noqa: PYI034  (Self is Python 3.11)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for runner in self._runners.values():
-            runner.close()
 
 
 @dataclass(frozen=True)
@@ -164,20 +156,16 @@ class Bench:
 
     def __call__(self, model: onnx.ModelProto, profiles: tuple[Profile, ...] | None = None) -> Judged:
         """Return the outcome of a model; its flags are those that its own types need."""
-        nodes = asked(model)
+        nodes, wishes = asked(model), self.wishes
+        asks = {node.name: node.precision for node in nodes}
+        still = None if wishes is None else tuple(each for each in wishes if asks.get(each[0]) == each[1])
         flags: tuple[str, ...] = ()
         if self.recipe.typing is not Typing.STRONG:
             flags = tuple(dict.fromkeys((*flags_for(nodes), *self.flags)))
         shapes = self.recipe.profiles if profiles is None else profiles
         calibrator = self.recipe.calibrator
         if calibrator and not {each.name for each in model.graph.input} <= set(self.calibrated):
-            # Of what was cut out nobody has batches.
+            # There are no batches for the inputs of a part.
             calibrator = None
         recipe = replace(self.recipe, flags=flags, profiles=shapes, calibrator=calibrator)
-        return self.tries.judged(model, self.target, recipe, self._still(nodes))
-
-    def _still(self, nodes: tuple[Node, ...]) -> tuple[tuple[str, Precision], ...] | None:
-        if self.wishes is None:
-            return None
-        asks = {node.name: node.precision for node in nodes}
-        return tuple((node, precision) for node, precision in self.wishes if asks.get(node) == precision)
+        return self.tries.judged(model, self.target, recipe, still)

@@ -72,7 +72,7 @@ def test_every_rule_of_a_schema_has_a_sentence(form: Form) -> None:
         "not",
     ]
     elsewhere = {"additionalProperties", "propertyNames", "required"}
-    own = {"x-fix", "x-start", "x-merge", "x-mend", "x-examples"}
+    own = {"x-fix", "x-start", "x-mend", "x-examples"}
     names = {key for node in walk(form.schema) for key in node}
     fields = {key for node in walk(form.schema) for key in node.get("properties", {})}
     examples = set(form.schema["x-examples"])

@@ -342,7 +342,7 @@ FIELDS = [
     ),
     (f"{GOOD}\nsources:\n  - url: http://example.org", 8, "sources[0].url: 'http://example.org' is not in"),
     ("extends: trt68", 4, "extends: there is no target 'trt68' above; there are none"),
-    (f"<<: {{python: '3.8'}}\n{GOOD}", 4, "<<: is a merge key; write `extends: NAME` in the target instead"),
+    (f"<<: {{python: '3.8'}}\n{GOOD}", 4, "<<: is not a field that exists here"),
     (
         f"{GOOD}\ntimeout_s: -1\nmemory_mib: 1\npython: 3.1",
         7,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import re
@@ -32,7 +31,7 @@ from harness.models.own.shapes import (
 from harness.models.reading import count_quantisers, describe, inner_nodes, invalid, read_beside
 from harness.record.outcome import Node
 from harness.run.child import ChildFailed, stream
-from harness.run.prepared import MEMORY_MIB, SECONDS, Weights, memory_for
+from harness.run.prepared import SECONDS, Weights, memory_for
 from harness.words import Precision
 
 _REMEDY = "give the path of an .onnx file"
@@ -113,10 +112,9 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
     Raises HandledError for a file that is no model, for shapes that are not its, and for a pattern that names no node.
     """
     found: list[OwnModel | str] = []
+    memory = memory_for(path.stat().st_size if path.is_file() else 0)
     try:
-        found.extend(
-            stream(_loaded, Path.cwd(), path, wanted, name, seconds=SECONDS, memory_mib=_memory(path))
-        )
+        found.extend(stream(_loaded, Path.cwd(), path, wanted, name, seconds=SECONDS, memory_mib=memory))
     except ChildFailed as error:
         # Where it was read, the search for the length of a signal took too long.
         if not found:
@@ -127,13 +125,6 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
     if isinstance(loaded, str):
         raise HandledError(loaded)
     return loaded
-
-
-def _memory(path: Path) -> int:
-    """Return the MiB that reading a model may take: it is parsed, written for inference of types, and read again."""
-    with contextlib.suppress(OSError, ValueError):
-        return memory_for(path.stat().st_size)
-    return MEMORY_MIB
 
 
 def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[OwnModel | str]:

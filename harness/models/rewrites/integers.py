@@ -80,18 +80,15 @@ def _undoable(editor: Editor) -> list[onnx.NodeProto]:
     ]
     while True:
         ids = {id(node) for node in nodes}
-        still = [
-            node
+        shared = {
+            id(source)
             for node in nodes
-            if all(
-                id(reader) in ids
-                for source in _sources(editor, node)
-                for reader in editor.readers(source.output[0])
-            )
-        ]
-        if len(still) == len(nodes):
+            for source in _sources(editor, node)
+            if not ids.issuperset(map(id, editor.readers(source.output[0])))
+        }
+        if not shared:
             return nodes
-        nodes = still
+        nodes = [node for node in nodes if shared.isdisjoint(map(id, _sources(editor, node)))]
 
 
 def _sources(editor: Editor, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
