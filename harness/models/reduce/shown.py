@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.errors import HandledError
 from harness.judge import complaints
@@ -98,13 +97,8 @@ def failures(judged: Judged) -> tuple[str, ...]:
 def says(judged: Judged, text: str) -> bool:
     """Tell whether an engine said a text, in whatever place."""
     outcome = judged.outcome
-    places = (
-        (judged.classification.reason,),
-        complaints.errors(outcome),
-        complaints.refusals(outcome),
-        complaints.warnings(outcome),
-        complaints.native(outcome),
-    )
+    readers = (complaints.errors, complaints.refusals, complaints.warnings, complaints.native)
+    places = ((judged.classification.reason,), *(read(outcome) for read in readers))
     return any(text in each for place in places for each in place)
 
 
@@ -117,57 +111,49 @@ def named(judged: Judged) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*lost, *(name for name in nodes if _stands_in(name, told))]))
 
 
-class Side(NamedTuple):
-    """A target by its name, and the outcome to keep on it."""
-
-    target: str
-    sought: Sought
-
-
 @dataclass(frozen=True)
 class Shown:
-    """All that a smaller model has to show: its outcome on each target, and, of two, how nodes change."""
+    """All that a smaller model has to show: its outcome by target, and for two targets how nodes change."""
 
-    sides: tuple[Side, ...]
+    sides: Mapping[str, Sought]
     change: tuple[str, str, str] | None = None
 
     def shown(self, look: Callable[[str], Judged]) -> bool:
         """Tell whether a model shows it; `look` returns its outcome on a target."""
         seen: dict[str, Judged] = {}
-        # The side that fails tells most candidates apart: of these the other one need not be asked.
-        for side in sorted(self.sides, key=lambda side: side.sought.cls in GOOD):
-            judged = look(side.target)
-            if not side.sought.shown_by(judged):
+        # The side that fails tells most candidates apart, so that the other one is seldom asked.
+        for target in sorted(self.sides, key=lambda name: self.sides[name].cls in GOOD):
+            seen[target] = look(target)
+            if not self.sides[target].shown_by(seen[target]):
                 return False
-            seen[side.target] = judged
-        return self.change is None or self.change in _changes(*(seen[side.target] for side in self.sides))
+        return self.change is None or self.change in _changes(*(seen[target] for target in self.sides))
 
     def __str__(self) -> str:
-        told = "; ".join(f"{side.sought} on {side.target}" for side in self.sides)
+        told = "; ".join(f"{sought} on {target}" for target, sought in self.sides.items())
         return f"{told}; {' '.join(self.change)}" if self.change else told
 
 
 def failing(judged: Judged, keep: str) -> Shown:
     """Return the failure on one target; raises what `sought` raises."""
-    return Shown((Side(judged.cell.target.name, sought(judged, keep)),))
+    return Shown({judged.cell.target.name: sought(judged, keep)})
 
 
 def differing(one: Judged, other: Judged, keep: str) -> Shown:
-    """Return the difference of two targets; raises HandledError where there is none."""
+    """Return the difference of two targets; raises HandledError if there is none."""
+    both = (one, other)
     kept = [
-        Sought(cls) if (cls := judged.classification.cls) in GOOD else sought(judged, keep)
-        for judged in (one, other)
+        Sought(cls) if (cls := judged.classification.cls) in GOOD else sought(judged, keep) for judged in both
     ]
-    sides = [Side(judged.cell.target.name, each) for judged, each in zip((one, other), kept, strict=True)]
-    if not (sides[0].sought.shown_by(other) and sides[1].sought.shown_by(one)):
-        return Shown(tuple(sides))
+    sides = dict(zip((judged.cell.target.name for judged in both), kept, strict=True))
+    if not (kept[0].shown_by(other) and kept[1].shown_by(one)):
+        return Shown(sides)
     changed = _changes(one, other)
     if not changed:
-        names = " and ".join(side.target for side in sides)
+        names = " and ".join(sides)
         raise HandledError(
-            f"--differs: the model fares alike on {names}: it {sides[0].sought}; name two targets that differ"
+            f"--differs: the model fares alike on {names}: it {kept[0]}; name two targets that differ"
         )
-    return Shown(tuple(sides), changed[0])
+    return Shown(sides, changed[0])
 
 
 def _changes(one: Judged, other: Judged) -> tuple[tuple[str, str, str], ...]:
