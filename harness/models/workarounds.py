@@ -152,28 +152,21 @@ def _compared(
     inputs: Mapping[str, Array],
 ) -> list[Tried]:
     """Return the attempts, each that helps with how far its outputs are off."""
-    helping = [index for index, each in enumerate(tried) if each.gain]
-    off: dict[int, tuple[Accuracy, ...] | str] = {}
-    data = model.SerializeToString()
-    if helping and (outside(model) or len(data) > MOST_EVALUATED):
-        size = f"the model has {len(data) / 2**30:.1f} GiB"
-        why = "the model's weights stay in their files" if outside(model) else size
-        off = dict.fromkeys(range(len(tried)), f"no reference was computed: {why}")
-    elif helping:
-        models = [tried[index].model.SerializeToString() for index in helping]
-        given = data, models, profiles, dict(inputs)
+    models = [each.model.SerializeToString() for each in tried if each.gain]
+    data, why = model.SerializeToString(), ""
+    off: list[tuple[Accuracy, ...] | str] = []
+    if outside(model):
+        why = "no reference was computed: the model's weights stay in their files"
+    elif len(data) > MOST_EVALUATED:
+        why = f"no reference was computed: the model has {len(data) / 2**30:.1f} GiB"
+    elif models:
+        given, memory = (data, models, profiles, dict(inputs)), memory_for(len(data))
         try:
-            off.update(
-                zip(
-                    helping,
-                    stream(_numbers, *given, seconds=SECONDS, memory_mib=memory_for(len(data))),
-                    strict=False,
-                )
-            )
+            off.extend(stream(_numbers, *given, seconds=SECONDS, memory_mib=memory))
         except ChildFailed as error:
             why = f"the process that computes the reference {error}"
-            off = {**dict.fromkeys(helping, why), **off}
-    return [_tried(each, off.get(index, ())) for index, each in enumerate(tried)]
+    left = iter(off)
+    return [_tried(each, next(left, why) if each.gain else ()) for each in tried]
 
 
 def _tried(found: _Attempt, off: tuple[Accuracy, ...] | str) -> Tried:
