@@ -36,7 +36,7 @@ _LARGEST = 2 << 20
 _LONGEST = 5_000
 #: How many characters a number may have: no float holds a longer one, and Python reads only some thousands.
 _LONGEST_NUMBER = 100
-#: What no text of a file may hold, for it reaches terminals and pages: controls but tab and line ends, and surrogates.
+#: Characters that texts may not bring to terminals and pages: controls but tab and line ends, and surrogates.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -102,7 +102,7 @@ def read_document(path: Path, *, start: str) -> Document:
 
 
 def _composed(text: str) -> Node | None:
-    """Return the node tree, by libyaml where it can: it is ten times as fast, and words faults less well."""
+    """Return the node tree, by libyaml if it can: it is ten times as fast, but words faults less well."""
     longest = max(map(len, text.splitlines()), default=0)
     if yaml.__with_libyaml__ and longest + text.count("[") + text.count("{") < _DEEPEST:
         with contextlib.suppress(yaml.YAMLError):
@@ -210,7 +210,7 @@ class _Reader:
             return None
         try:
             value = self._constructor.construct_object(node)
-        # What a tag asks of a value that is none of its kind raises whatever comes of it.
+        # A tag on a value of another kind raises any of these.
         except (ConstructorError, LookupError, AttributeError, ArithmeticError):
             self._problem(node, place, f"has the tag {node.tag}, which means nothing here; delete the tag")
         except ValueError:
@@ -292,7 +292,7 @@ def _stop_at(document: Document, problems: Iterable[Problem]) -> None:
 
 
 def _short(text: str) -> str:
-    """Return a text with its middle left out where it quotes more than anybody reads."""
+    """Return a text, without its middle if it is longer than anyone reads."""
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST // 2]} ... {text[-_WIDEST // 2 :]}"
 
 

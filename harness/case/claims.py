@@ -89,14 +89,13 @@ _SCOPES: dict[Scope, str] = {"graph": "", "model": "a whole model", "sibling": "
 class Expectation(Typed):
     """A claim about a variant: on these versions of this engine, on this platform, it ends in this class.
 
-    `versions` is a version specifier such as ">=8.6,<10.2" ("" is every version), no wider than the source; None is a
-    source that names no version: it stands in no column, only with the row. `platform` is matched against
-    the target's platform, "linux/amd64", "linux/arm64" or "jetson"; None is every platform. `compute_capability` is
-    that of the GPUs that it is about ("7.5"), None is every GPU; `product` is the GPU that a measured one was measured
-    on. `signature` is the diagnosis id that goes with a failure, where known. A measured one has no source but the
-    measurement, which its note names; a reported one has the source and its `kind`. `targets` names the targets that
-    it is about, () is every one; `level` names the level where its class leaves that open. `of` is detail of the
-    source's that the column lacks, and is printed with the claim: "8.6.11, Quadro T2000".
+    `versions` is a version specifier such as ">=8.6,<10.2", no wider than the source: "" is every version, and None a
+    source that names no version, which stands in no column, only with the row. `platform` is that of targets,
+    "linux/amd64", "linux/arm64" or "jetson", None for every one; `compute_capability` is "7.5" for such GPUs, None for
+    every GPU, and `product` the GPU of a measurement; `targets` are names, () for every one. `signature` is the
+    diagnosis id of a failure, if it is known. A reported claim has a source and its `kind`; the note of a measured one
+    names the measurement. `level` names the level if the class leaves that open. `of` is a detail of the source's that
+    the column lacks, printed with the claim: "8.6.11, Quadro T2000".
     """
 
     outcome: Class
@@ -187,10 +186,9 @@ class Expectation(Typed):
         platform: str,
         compute_capability: str | None = None,
     ) -> bool:
-        """Tell whether the claim is about this target, on a GPU of this compute capability; of no version, about none.
+        """Tell whether the claim is about this target, on a GPU of this compute capability.
 
-        A compute capability of None is any GPU, as of a cell that was not run; "" is none, of which a claim about a GPU
-        says nothing.
+        A compute capability of None is any GPU, as for a cell that was not run; "" is a run without a GPU.
         """
         if self.engine is not engine or (self.targets and target not in self.targets):
             return False

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-#: The newest ONNX IR that the parser of the oldest target (TensorRT 8.5) reads: that of a model that needs none newer.
+#: The newest ONNX IR that the parser of the oldest target (TensorRT 8.5) reads: most models need no newer one.
 OLDEST_IR = 8
 #: The largest magnitude that a symmetric quantiser maps onto, by the type that it quantises to.
 LARGEST: dict[int, float] = {
@@ -328,7 +328,7 @@ class Graph:
 def elements(values: Sequence[float] | npt.NDArray[Any], dtype: int) -> npt.NDArray[Any]:
     """Return elements of one of ONNX's types: floats rounded to the nearest, whole numbers cut off.
 
-    What is too large for a float of 8 or 4 bits becomes its largest, as a quantiser has it; for a wider one it raises.
+    A number too large for a float of 8 or 4 bits becomes its largest, as a quantiser has it; a wider float raises.
     """
     kind = helper.tensor_dtype_to_np_dtype(dtype)
     if kind.kind == "b" or "int" in kind.name:

@@ -23,7 +23,7 @@ STANDARD = ("", "ai.onnx")
 class GraphReader:
     """The tensors that the nodes of a graph can read, those of the graph `around` it among them.
 
-    `inputs` are the network's, without those that an initialiser gives; `constants` the tensors that none of them
+    `inputs` are the network's, without those that an initialiser gives; `constants` the tensors that no input
     decides; `stored` those whose values a model holds; `types` ONNX's element types, and `shapes` the extents, as far
     as they are declared.
     """
@@ -64,7 +64,7 @@ class GraphReader:
         return list(self._readers.get(tensor, ()))
 
     def value(self, tensor: str) -> npt.NDArray[Any] | None:
-        """Return the values of a tensor that is stored in the model; None for one that is not."""
+        """Return the values of a tensor, if they are stored in the model."""
         maker = self._makers.get(tensor)
         seen = {tensor}
         while maker is not None and maker.op_type == "Identity" and name_at(maker.input, 0) not in seen:
@@ -152,7 +152,7 @@ def sorted_nodes(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
 
 
 def attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:  # noqa: ANN401  (of any of ONNX's types)
-    """Return the value of a node's attribute, `default` where it is left out or has no type; text as str."""
+    """Return the value of a node's attribute, or `default` if it is left out or has no type; text as str."""
     for item in node.attribute:
         if item.name == name and item.type:
             value = helper.get_attribute_value(item)
@@ -166,7 +166,7 @@ def opsets(model: onnx.ModelProto) -> dict[str, int]:
 
 
 def name_at(names: Sequence[str], index: int) -> str:
-    """Return a tensor's name among a node's inputs or outputs; "" where it is left out."""
+    """Return a tensor's name among a node's inputs or outputs; "" if it is left out."""
     return names[index] if index < len(names) else ""
 
 
@@ -184,7 +184,7 @@ def extents(value: onnx.ValueInfoProto) -> Extents:
 
 
 def static(shape: Iterable[int | str | None] | None) -> tuple[int, ...] | None:
-    """Return a shape all of whose extents are numbers, None for any other."""
+    """Return a shape if all of its extents are numbers."""
     found = None if shape is None else tuple(shape)
     known = tuple(each for each in found or () if isinstance(each, int))
     return None if found is None or len(known) < len(found) else known

@@ -30,7 +30,7 @@ MIGRATION = Link(
 HEADER_86 = Link(f"{TRT}/blob/v8.6.1/include/NvInfer.h", "NvInfer.h of 8.6.1")
 #: Users found it with depthwise convolutions and Swish, and report dense ones and ReLU beside them.
 DEPTHWISE_SWISH = issue(3385)
-#: What each GPU generation has of INT8, INT4, FP8 and FP4 on TensorRT for RTX.
+#: The support of each GPU generation for INT8, INT4, FP8 and FP4 on TensorRT for RTX.
 RTX_PRECISIONS = Link(
     "https://docs.nvidia.com/deeplearning/tensorrt-rtx/latest/getting-started/support-matrix-1/1.5.html",
     "NVIDIA: support matrix of TensorRT for RTX 1.5",

@@ -59,7 +59,7 @@ _HEAD = (
 class Measured:
     """The measurements of one target on one GPU, or without: class and signature (or None) by case and variant.
 
-    `measured` is the day of the latest, `driver` the branch of the driver then; where a GPU took part,
+    `measured` is the day of the latest, `driver` the branch of the driver then; with a GPU,
     `compute_capability` and `product` are as the file names it.
     """
 
@@ -75,7 +75,7 @@ class Measured:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Return where in the file it stands: target, compute capability and product."""
+        """Return its place in the file: target, compute capability and product."""
         return self.target, self.compute_capability, self.product
 
     @cached_property
@@ -101,13 +101,13 @@ class Measured:
         }
 
     def expectation(self, case: str, variant: str) -> Expectation | None:
-        """Return the measurement of a variant, as an expectation for this target and version alone, or None."""
+        """Return the measurement of a variant, if any, as an expectation for this target and version alone."""
         result = self.cells.get((case, variant))
         return self._claims[result] if result else None
 
 
 def read(path: Path) -> tuple[Measured, ...]:
-    """Return the entries of a file, nothing where there is none; raises HandledError with the line that is wrong."""
+    """Return the entries of a file, if there is one; raises HandledError with the line that is wrong."""
     if not path.exists():
         return ()
     data = checked(path, FORM, _problems).data
@@ -165,7 +165,7 @@ def _claim(text: str) -> tuple[Class, str | None]:
 
 
 def write(path: Path, targets: Iterable[Measured]) -> None:
-    """Write the file, the same bytes for the same measurements; raises HandledError where it cannot be written."""
+    """Write the file, the same bytes for the same measurements; raises HandledError if it cannot be written."""
     data: dict[str, Any] = {"schema": _SCHEMA}
     every = list(targets)
     for name in dict.fromkeys(each.target for each in every):

@@ -88,7 +88,7 @@ class Recipe(Typed):
     libraries: tuple[Library, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the recipe as plain JSON data; own data and libraries stand there only where there are any."""
+        """Return the recipe as plain JSON data; it holds own data and libraries only if there are any."""
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
         if not self.libraries:
             del plain["libraries"]
@@ -124,7 +124,7 @@ class Data(Typed):
         return bool(self.inputs or self.expected or self.calibration)
 
     def path(self, what: str) -> Path | None:
-        """Return where the "inputs", "expected" or "calibration" lie; None where there are none."""
+        """Return the path of the "inputs", "expected" or "calibration", if there are any."""
         name = getattr(self, what)
         return Path(self.folder) / name if name else None
 
@@ -135,7 +135,7 @@ class Variant(Typed):
 
     `precision` names the ONNX nodes (see `effective_name`) and the precision each must run in for the variant to
     be worth anything; a node not named may run in any. None leaves that to the graph's own types (`harness.layers`,
-    `wished`), and () says that nothing is wanted. `build` returns the model, the same bytes at every call.
+    `wished`), and () wants no precision. `build` returns the model, the same bytes at every call.
     `title` is the one-line claim that the report shows. `counterpart` names the variant of the same case that a
     workaround, control or twin is to be read against. `data` are arrays of its own, beside the case.
     """
@@ -174,7 +174,7 @@ class Variant(Typed):
         return model_sha256(self.model_bytes())
 
     def model_bytes(self) -> bytes:
-        """Return the serialised model, the same bytes on every machine; raises HandledError where `build` fails."""
+        """Return the serialised model, the same bytes on every machine; raises HandledError if `build` fails."""
         return self._model
 
     @functools.cached_property
@@ -263,7 +263,7 @@ def _where(error: Exception, build: Callable[[], onnx.ModelProto]) -> str:
 
 
 def source(build: Callable[..., Any]) -> CodeType | None:
-    """Return the code of a builder, which says where it stands; None for one that is no Python function."""
+    """Return the code of a builder, with its file and line, if it is a Python function."""
     while isinstance(build, functools.partial):
         build = build.func
     code: CodeType | None = getattr(build, "__code__", None)
@@ -295,7 +295,7 @@ def effective_name(node: onnx.NodeProto) -> str:
 
 
 class NetworkInput(NamedTuple):
-    """One network input; `shape` has the profile's optimum where a profile gives one, -1 where nothing gives it."""
+    """One network input; `shape` has the profile's optimum, else the declared sizes, -1 for unknown ones."""
 
     name: str
     elem_type: int
@@ -335,12 +335,12 @@ _NO_FLAG = "which no version of TensorRT has"
 
 
 def check_flags(where: str, flags: Iterable[str]) -> None:
-    """Raise HandledError, naming where it stands, for a builder flag that no version of TensorRT has."""
+    """Raise HandledError, naming its place, for a builder flag that no version of TensorRT has."""
     _check(f"{where} names the builder flag", flags, sorted(BUILDER_FLAGS), _NO_FLAG)
 
 
 def check_variant(variant: Variant, model: onnx.ModelProto) -> None:
-    """Raise HandledError where a variant names a flag that no version has, or a name that is not in its graph."""
+    """Raise HandledError if a variant names a flag that no version has, or a name that is not in its graph."""
     graph = model.graph
     nodes = [effective_name(node) for node in graph.node]
     tensors = [name for node in graph.node for name in node.output if name]

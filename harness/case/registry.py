@@ -87,7 +87,7 @@ def _line_in(path: Path, error: BaseException) -> str:
 
 
 def placed(case: Case, file: Path) -> Case:
-    """Return a case whose variants know where their data lie; raises HandledError for a file that is not there."""
+    """Return a case whose variants know the folder of their data; raises HandledError for a missing file."""
     return replace(case, variants=tuple(_placed(variant, file) for variant in case))
 
 

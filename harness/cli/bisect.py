@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.models.own.model import OwnModel
 
-#: How often a model is timed on a target: where the runs do not agree it says nothing.
+#: How often a model is timed on a target; runs that disagree count as no answer.
 _TIMED = 3
 _WIDEST = 200
 

@@ -66,7 +66,7 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
 
 
 def add_recipe(command: argparse.ArgumentParser) -> None:
-    """Add how a model is built, and where."""
+    """Add the options of building a model, and of the place to do it."""
     command.add_argument("--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640")
     add_building(command)
     add_where(command)
@@ -182,7 +182,7 @@ class _Bench:
 
     def _look(self, model: onnx.ModelProto, name: str) -> Judged:
         judged = self.tries.own(model, self.targets[name], self.how)
-        # A part of the model may ask for a GPU: it does not show the failure, and nothing is wrong with the target.
+        # A part of the model may ask for a GPU: it does not show the failure, and the target works.
         if judged.outcome.state == "not_run" or judged.classification.cls is Class.INFRA_ERROR:
             _refuse_untried(judged)
         return judged

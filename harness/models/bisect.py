@@ -23,7 +23,7 @@ _SLOWER = re.compile(r"slower:(\d+(?:\.\d+)?)%?")
 
 
 class Reply(Word):
-    """The answer of a target: SKIP where it can be neither."""
+    """The answer of a target; SKIP is neither."""
 
     GOOD = "good"
     BAD = "bad"
@@ -32,7 +32,7 @@ class Reply(Word):
 
 @dataclass(frozen=True)
 class Edge:
-    """Where good becomes bad: the last good of the row and the first bad; `skipped` are all that said neither.
+    """The last good of a row and the first bad; `skipped` are all that said neither.
 
     `between` are those of them that lie between the two.
     """
@@ -65,7 +65,7 @@ def bisect(row: Sequence[str], ask: Callable[[str], Reply]) -> Edge:
 
 
 def row_of(targets: Iterable[Target], good: Target, bad: Target) -> tuple[Target, ...]:
-    """Return the targets from the good one to the bad one, by version; raises HandledError where no row leads there."""
+    """Return the targets from the good one to the bad one, by version; raises HandledError if no row leads there."""
     if good.name == bad.name:
         raise HandledError(f"--good and --bad are both {good.name}; name two targets")
     if series(good) != series(bad):
@@ -122,7 +122,7 @@ class Symptom:
 
 
 def parse_symptom(text: str) -> Symptom:
-    """Return the symptom that a text names; raises HandledError where it names none."""
+    """Return the symptom that a text names; raises HandledError for any other."""
     if text in ("class", "signature", "numbers"):
         return Symptom(text)
     slower = _SLOWER.fullmatch(text)
@@ -135,13 +135,13 @@ def parse_symptom(text: str) -> Symptom:
 
 
 def check_node(symptom: Symptom, nodes: list[str], label: str) -> None:
-    """Raise HandledError where the symptom is about a node that the model does not have."""
+    """Raise HandledError if the symptom is about a node that the model does not have."""
     if symptom.node and symptom.node not in nodes:
         raise HandledError(f"{label}: has no node {symptom.node!r}; {did_you_mean(symptom.node, nodes)}")
 
 
 def agreed(told: Sequence[Told]) -> Told:
-    """Return the answer of several looks at a target: SKIP where they do not agree, as on a busy machine."""
+    """Return the answer of several looks at a target: SKIP if they do not agree, as on a busy machine."""
     if len({each.reply for each in told}) == 1:
         return told[0]
     return Told(Reply.SKIP, f"{len(told)} runs do not agree: {'; '.join(each.why for each in told)}")

@@ -24,7 +24,7 @@ from harness.models.graphs import Cutter
 from harness.record.outcome import Node, ParserError
 from harness.words import OF_A_NODE, PREDICATE
 
-#: Where a search ends: a try is a tenth of a second, or that of a large model a few seconds.
+#: The bounds of a search: a try takes a tenth of a second, and a few seconds with a large model.
 MOST_TRIES, MOST_SECONDS = 200, 30.0
 _REGION = re.compile(r"\{ForeignNode\[.*\]\}")
 _SAID_OF_INT8 = re.compile(r"\bINT8\b")
@@ -83,7 +83,7 @@ def blamed(judged: Judged) -> tuple[str, ...]:
 
 
 def _ended(judged: Judged, mine: list[Blocker], found: list[Blocker], tries: int, seconds: float) -> str:
-    """Return how a search ends here, "" where it goes on."""
+    """Return how a search ends here, "" if it goes on."""
     what = "the rest" if found else "it"
     cls = judged.classification.cls
     if engine_made(judged):
@@ -104,7 +104,7 @@ def _of_parser(judged: Judged, error: ParserError) -> Blocker | None:
     place = find_place(alone, error.text, operator=error.operator, node=error.node)
     if place.node not in _operators(judged):
         return None
-    # What the logger says is of all refusals, and the first signature that it matches need not be this one's.
+    # The log holds all refusals, and the first signature that it matches may be another one's.
     quiet = replace(alone, messages=(), native_output="", error="")
     diagnosis = diagnose(quiet, judged.classification)
     if diagnosis is None and len(judged.outcome.parser_errors) == 1:
@@ -114,7 +114,7 @@ def _of_parser(judged: Judged, error: ParserError) -> Blocker | None:
 
 def _of_builder(judged: Judged) -> Blocker | None:
     found = judged.diagnosis
-    # The only node of an operator is taken for the place of what names no node, and may not be what is meant.
+    # A text without a node is laid to the only node of its operator, and may mean another.
     doubtful = (
         found is not None
         and found.operator in MULTIPLYING
@@ -149,7 +149,7 @@ def _blocker(judged: Judged, nodes: tuple[str, ...], cause: Diagnosis | None, re
 def _meant(found: Diagnosis, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Return the nodes that a failure may mean that names an operator alone.
 
-    A text about INT8 means nodes with Q/DQ, and where none of the operator has it such a one of its kin: an engine
+    A text about INT8 means nodes with Q/DQ, and if no node of the operator has it, one of its kin: an engine
     uses the same words for a deconvolution as for a convolution.
     """
     mine = tuple(node for node in nodes if node.op == found.operator)

@@ -48,7 +48,7 @@ def ran(judged: Judged) -> bool:
 def of_sizes(judged: Iterable[Judged]) -> list[Judged]:
     """Return the failures of one model that may come of made-up sizes, which it cannot have.
 
-    There are none where another target built or ran the model at these sizes. Failures of the parser do not count, for
+    If another target built or ran the model at these sizes, it has them. Failures of the parser do not count, for
     it sees no sizes; nor does a failed build of an engine that takes the graph alone.
     """
     judged = list(judged)
@@ -71,7 +71,7 @@ def _sizeless(judged: Judged) -> bool:
 
 
 def sizes_doubted(targets: Iterable[str], made_up: str) -> str:
-    """Return the sentence on failures where sizes were made up; `made_up` is as --shapes takes it."""
+    """Return the sentence on failures with made-up sizes; `made_up` is as --shapes takes it."""
     return (
         f"the sizes of dynamic inputs are made up, and may be why it fails ({', '.join(dict.fromkeys(targets))}); "
         f"give real ones: --shapes {shlex.quote(made_up)}"
@@ -84,7 +84,7 @@ def engine_made(judged: Judged) -> bool:
 
 
 def coverage(judged: Judged) -> tuple[Precision, int, int] | None:
-    """Return the narrow type that most nodes are to run in, how many do, how many are to; None where there is none."""
+    """Return the narrow type, if any, that most nodes are to run in, how many do, and how many are to."""
     wished = {node: precision for node, precision in judged.wished.items() if precision in NARROW}
     if not wished:
         return None
@@ -95,7 +95,7 @@ def coverage(judged: Judged) -> tuple[Precision, int, int] | None:
 
 
 def troubles(judged: Judged) -> frozenset[Trouble]:
-    """Return the troubles of a model on a target; none where it was not judged."""
+    """Return the troubles of a model on a target, as far as it was judged."""
     if not ran(judged):
         return frozenset()
     found = {Trouble.INT8_LOSS} if judged.classification.lost and judged.demanded else set()
@@ -109,7 +109,7 @@ def troubles(judged: Judged) -> frozenset[Trouble]:
 def changes(before: Judged, after: Judged) -> tuple[Change, ...]:
     """Return the nodes that run in another precision after than before, in the model's order.
 
-    Empty if either side built no engine. Of nodes that do not multiply only those are told that left a narrow type.
+    Empty if either side built no engine. Nodes that do not multiply count only if they left a narrow type.
     """
     if not (engine_made(before) and engine_made(after)):
         return ()
@@ -125,7 +125,7 @@ def changes(before: Judged, after: Judged) -> tuple[Change, ...]:
 def lost_by_time(judged: Judged) -> tuple[tuple[Lost, float | None], ...]:
     """Return the nodes that lost their precision with the milliseconds of the layers that they ran in, most first.
 
-    None where no profile was made; those come in the model's order.
+    Without a profile they have no time, and come in the model's order.
     """
     taken: dict[str, float] = {}
     for layer in judged.outcome.layers:
@@ -143,7 +143,7 @@ def became(judged: Judged) -> Became:
 
 
 def median_ms(judged: Judged) -> float | None:
-    """Return the median latency of a model on a target in milliseconds; None where it was not timed."""
+    """Return the median latency of a model on a target in milliseconds, if it was timed."""
     samples = judged.outcome.latency.samples_ms if judged.outcome.latency else ()
     return statistics.median(samples) if samples else None
 
@@ -171,9 +171,9 @@ def untold(judged: Judged) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Answer:
-    """One model on one target: its judged record, the static answer, and what was tried beyond it.
+    """One model on one target: its judged record, the static answer, and the tries beyond it.
 
-    `made_up` are sizes, as --shapes takes them, that may be why it fails; "" where the user gave all. `made` are the
+    `made_up` are sizes, as --shapes takes them, that may be why it fails; "" if the user gave all. `made` are the
     models that tries made, by their question: the one that helps, or that was asked for.
     """
 
@@ -200,7 +200,7 @@ class Answer:
 
     @property
     def further(self) -> Further:
-        """Return what was tried beyond the model as it is."""
+        """Return the answers to the tries beyond the model as it is."""
         cell = self.judged.cell
         return self.tried or Further(cell.id, cell.variant.name, cell.variant.title, cell.target.name)
 
@@ -211,7 +211,7 @@ class Answer:
 
     @cached_property
     def known(self) -> Known:
-        """Return what is known of the model there, without a run too."""
+        """Return the knowledge of the model there, without a run too."""
         return known_of([self.judged], static=self.static.gravest)
 
     @property
@@ -221,7 +221,7 @@ class Answer:
 
     @property
     def troubles(self) -> frozenset[Trouble]:
-        """Return the troubles of the model there; none where nothing is known."""
+        """Return the known troubles of the model there."""
         return frozenset({Trouble.BUILD}) if self.blocked else troubles(self.judged)
 
 
@@ -239,7 +239,7 @@ class ModelStep:
 
     @property
     def unknown(self) -> Answer | None:
-        """Return the side that did not run, or that fails with sizes that were made up; None where both are known."""
+        """Return the side, if any, that did not run, or that fails with sizes that were made up."""
         return next((each for each in (self.before, self.after) if not each.ran or each.made_up), None)
 
     @property

@@ -78,7 +78,7 @@ class Concluded:
 
 @dataclass(frozen=True)
 class Behind:
-    """What lies further behind: the answers to a question about a model, by its name in results.json."""
+    """The answers to a further question about a model, by its name in results.json."""
 
     model: OwnModel
     question: str
@@ -101,14 +101,14 @@ class Check:
     """A check; its fields are the options of the command by these names, and the arguments of `harness.check`.
 
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness; `cases` alike. `targets` are
-    names of it, all where none is given; `before` and `after` name the ends of a step. `shapes` are those of dynamic
-    inputs, made up where none is given. `inputs` are arrays for all network inputs, made up where none is given;
+    names of it, by default all; `before` and `after` name the ends of a step. `shapes` are those of dynamic
+    inputs and `inputs` arrays for all network inputs; both are made up if they are not given;
     `expected` are outputs to hold the engine to, by default those of the ONNX reference evaluator; `calibration` are
     batches of each input for an INT8 calibrator, along the first axis; all three may be files. `max_rel` and `cosine`
     are how far an output may be off, by default by its precision. `plugins` are compiled libraries. `want` is "auto"
     for the precision that the graph asks of each node, "none", or a pattern of node names. `blockers`, `leave_float`
     ("auto" or nodes) and `workarounds` are tries beyond the models as they are. Raises HandledError for a file that is
-    no model, for a name that is none, and for data that do not fit.
+    no model, for an unknown name, and for data that do not fit.
     """
 
     models: Model | Sequence[Model]
@@ -170,7 +170,7 @@ class Check:
         return given if isinstance(given, Matrix) else load_matrix(looked_up(given, "matrix.yaml"))
 
     def _chosen(self, matrix: Matrix) -> Matrix:
-        """Return the matrix of the targets that are asked for; all where none is."""
+        """Return the matrix of the targets that are asked for, by default all."""
         if bool(self.before) != bool(self.after):
             given, other = ("--from", "--to") if self.before else ("--to", "--from")
             raise HandledError(f"{given} names one side; name the other with {other}")
@@ -223,7 +223,7 @@ class Check:
         return built_with(own, given)
 
     def _steps(self, models: Iterable[OwnModel], answers: Iterable[Answer]) -> Iterator[ModelStep]:
-        """Yield the step of each model, where two targets are named."""
+        """Yield the step of each model, if two targets are named."""
         found = {(each.judged.cell.variant.name, each.target): each for each in answers}
         for model in models if self.before else ():
             yield ModelStep(*(found[model.variant.name, target] for target in (self.before, self.after)))

@@ -24,20 +24,20 @@ from harness.text import did_you_mean
 from harness.words import OF_A_NODE
 
 _AUTO = "auto"
-#: Where a search ends with what it has.
+#: The bounds of a search; it ends with the best so far.
 MOST_TRIES, MOST_SECONDS = 100, 120.0
 
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions to ask; `leave_float` is "auto", nodes with commas between, or "" for nothing."""
+    """The questions to ask; `leave_float` is "auto", nodes with commas between, or "" for no question."""
 
     blockers: bool = True
     leave_float: str = ""
     workarounds: bool = False
 
     def named(self, model: OwnModel) -> tuple[str, ...]:
-        """Return the nodes that are to be left in floating point, none for "auto"; raises HandledError for others."""
+        """Return the nodes that the user leaves in floating point by name; raises HandledError for an unknown one."""
         if self.leave_float in ("", _AUTO):
             return ()
         named = tuple(filter(None, (each.strip() for each in self.leave_float.split(","))))
@@ -53,8 +53,8 @@ class Questions:
 class Asking:
     """The questions about one model on the targets that it ran on; `flags` and `given` are the user's.
 
-    A question is not asked of a target that has no such trouble: blockers where the model fails to build, the others
-    where it fails or loses its precision.
+    A question is not asked of a target that has no such trouble: blockers if the model fails to build, the others
+    if it fails or loses its precision.
     """
 
     model: OwnModel
@@ -169,12 +169,12 @@ def leave_float(
 
 
 def _fewest(nodes: tuple[str, ...], helps: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
-    """Return those of some nodes that help of which none can be spared any more."""
+    """Return a part of some nodes that helps, each of its nodes needed."""
     size = len(nodes)
     while size > 1:
         size = (size + 1) // 2
         before: tuple[str, ...] = ()
-        # Where some can be spared only after others, single nodes are gone through again.
+        # Some nodes can be spared only after others: single nodes are gone through again.
         while nodes != before:
             before = nodes
             for part in [nodes[start : start + size] for start in range(0, len(nodes), size)]:

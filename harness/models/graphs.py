@@ -49,7 +49,7 @@ def values_of(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
 
 
 def static_shape(value: onnx.ValueInfoProto | None) -> tuple[int, ...] | None:
-    """Return the shape of a tensor, None where its rank or an extent of it is not known."""
+    """Return the shape of a tensor, if its rank and all extents are known."""
     known = value is not None and value.type.tensor_type.HasField("shape")
     return static(extents(value)) if value is not None and known else None
 
@@ -77,7 +77,7 @@ def assembled(
     outputs: Sequence[onnx.ValueInfoProto],
     stored: Iterable[onnx.TensorProto] = (),
 ) -> onnx.ModelProto | None:
-    """Return a model of those nodes, inputs and initialisers that its outputs need; None where no node is needed.
+    """Return a model of those nodes, inputs and initialisers that its outputs need, if they need any node.
 
     `stored` are initialisers beside the model's own.
     """
@@ -108,7 +108,7 @@ def assembled(
 class Part:
     """A model without some nodes; `profiles` are the shapes of its dynamic inputs.
 
-    `behind` are nodes that had to go as well, for nobody knows the shape of their inputs.
+    `behind` are nodes that had to go as well, for the shape of their inputs is unknown.
     """
 
     model: onnx.ModelProto
@@ -154,9 +154,9 @@ class Cutter:
         return tuple(map(frozenset, found))
 
     def cut(self, kept: Iterable[int], *, ones: bool = False) -> onnx.ModelProto | None:
-        """Return the model of these nodes alone, None where one would take a tensor of unknown type.
+        """Return the model of these nodes alone, if each takes tensors of known types.
 
-        Constants are computed, or, with `ones`, nothing but ones of their type and shape.
+        Constants are computed, or, with `ones`, are ones of their type and shape.
         """
         chosen = sorted(set(kept))
         nodes = [self.nodes[index] for index in chosen]
@@ -180,12 +180,12 @@ class Cutter:
             return None
         part = assembled(self._model, nodes, inputs, outputs, stored)
         if part is not None and all(node.domain in STANDARD for node in nodes):
-            # Nobody can infer the outputs of an operator of another domain.
+            # The outputs of an operator of another domain cannot be inferred.
             del part.graph.value_info[:], part.functions[:]
         return part
 
     def without(self, names: Collection[str]) -> Part | None:
-        """Return the model without the nodes of these effective names; None where nothing is left that can be built.
+        """Return the model without the nodes of these effective names, if the rest can be built.
 
         Constants become ones. A node that only led to those that go stays, and its output becomes the network's,
         unless it is Q/DQ, makes a constant, or is of unknown type.
@@ -231,7 +231,7 @@ class Cutter:
         return static_shape(value) is not None or (_has_rank(value) and self._profile(name) is not None)
 
     def _profile(self, name: str) -> Profile | None:
-        """Return the shapes that a dynamic tensor takes; None for one that is not dynamic, or of unknown shape."""
+        """Return the shapes that a dynamic tensor takes, as far as they are known."""
         if name in self._profiles or static_shape(self.types.get(name)) is not None:
             return self._profiles.get(name)
         known = [found for values in self._sized if (found := static_shape(values.get(name))) is not None]
@@ -239,7 +239,7 @@ class Cutter:
 
     @cached_property
     def _sized(self) -> list[dict[str, onnx.ValueInfoProto]]:
-        """Return all tensors at the least, usual and largest shapes of the inputs; none without profiles."""
+        """Return all tensors at the least, usual and largest shapes of the inputs, if there are profiles."""
         if not self._profiles:
             return []
         found: list[dict[str, onnx.ValueInfoProto]] = []
@@ -251,7 +251,7 @@ class Cutter:
         return found
 
     def _ends(self, chosen: Sequence[int], made: set[str]) -> Iterator[str]:
-        """Yield the outputs of a cut: those of the model, and of each node whose tensors nobody takes the first."""
+        """Yield the outputs of a cut: those of the model, and of each node whose tensors no node takes the first."""
         inside = {name for index in chosen for name in self._reads[index]}
         others = set(range(len(self.nodes))).difference(chosen)
         outer = {name for index in others for name in self._reads[index]}
@@ -262,7 +262,7 @@ class Cutter:
                 yield from [name for name in names if name in outer] or names[:1]
 
     def _ones(self, name: str) -> onnx.TensorProto | None:
-        """Return ones of a constant's type and shape, None for any other tensor: its reader may take nothing else."""
+        """Return ones of a constant's type and shape: its reader may take no other tensor."""
         shape = static_shape(self.types.get(name))
         if name not in self._tensors.constants or shape is None:
             return None
@@ -270,7 +270,7 @@ class Cutter:
         return numpy_helper.from_array(np.ones(shape, dtype), name)
 
     def constant(self, name: str) -> onnx.TensorProto | None:
-        """Return a tensor that depends on constants alone, None for any other."""
+        """Return a tensor that depends on constants alone."""
         if name not in self._made:
             self._made[name] = self._computed(name)
         return self._made[name]
@@ -294,7 +294,7 @@ class Cutter:
     def _ancestry(self, name: str) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]] | None:
         """Return the nodes and the constants that a tensor is made of.
 
-        None where a network input is among them, or a constant that is not in the model.
+        They are unknown if a network input is among them, or a constant that is not in the model.
         """
         indices: set[int] = set()
         leaves: dict[str, onnx.TensorProto] = {}
@@ -317,7 +317,7 @@ class Cutter:
         return [self.nodes[index] for index in sorted(indices)], list(leaves.values())
 
     def _shape_of(self, name: str) -> onnx.TensorProto | None:
-        """Return the value of a Shape of a tensor whose shape is known; None for any other tensor."""
+        """Return the value of the output of a Shape, if the shape of its input is known."""
         node = self.nodes[self._producers[name]] if name in self._producers else None
         if node is None or node.op_type != "Shape" or node.attribute:
             return None
@@ -336,13 +336,13 @@ def _typed(value: onnx.ValueInfoProto) -> bool:
 
 
 def _has_rank(value: onnx.ValueInfoProto) -> bool:
-    """Tell whether the rank of a tensor is known; a sequence or a map has none to know."""
+    """Tell whether the rank of a tensor is known; a sequence or a map has no rank."""
     kind = value.type.WhichOneof("value")
     return kind is not None and (kind != "tensor_type" or value.type.tensor_type.HasField("shape"))
 
 
 def with_shapes(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
-    """Return a model whose inputs have these shapes, and whose inner tensors have none declared."""
+    """Return a model whose inputs have these shapes, and whose inner tensors declare no shape."""
     made = copied(model)
     del made.graph.value_info[:]
     for value in (*made.graph.input, *made.graph.output):

@@ -24,7 +24,7 @@ from harness.words import GOOD, Precision, Role
 
 #: Nodes that carry a constant, or hand on a tensor as it is.
 _NOTHING = frozenset({"Constant", "Identity", "Dropout"})
-#: Attributes that say how far, and not what: sizes of a window, axes that follow from the rank, small numbers.
+#: Attributes of degree: sizes of a window, axes that follow from the rank, small numbers.
 _SIZES = frozenset(
     {
         "kernel_shape",
@@ -54,16 +54,16 @@ _SIZES = frozenset(
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"})
 #: Attributes that an inference has no use for, whatever they say.
 _OF_TRAINING = {"BatchNormalization": frozenset({"momentum", "spatial"}), "Dropout": frozenset({"seed"})}
-#: Inputs whose value decides what an operator is, by operator.
+#: Inputs whose value tells one kind of an operator from another, by operator.
 _DECIDING = {"TopK": 1}
 #: A search that has gone this far has met a graph of one operator, and stops.
 _MOST_STEPS = 20_000
 _MOST_PLACES = 1000
-#: Operators whose rank decides what they are, whose further inputs' types do, and that have any number of outputs.
+#: Operators told apart by their rank, by the types of further inputs, and not by the number of outputs.
 _RANKED = frozenset({"GridSample", "Attention"})
 _TYPED = {"InstanceNormalization": 2}
 _MANY = frozenset({"Split"})
-#: A pattern of nothing but these is about something that is no pattern, such as an opset.
+#: A pattern of these alone is about something else, such as an opset.
 _SAYING_NOTHING = frozenset({"Relu"})
 
 
@@ -180,7 +180,7 @@ class Shape:
 
 
 def _without_effect(node: onnx.NodeProto, item: onnx.AttributeProto) -> bool:
-    """Tell whether an attribute is of training alone, or written out where it is the operator's default."""
+    """Tell whether an attribute is of training alone, or is the operator's default, written out."""
     if item.name in _OF_TRAINING.get(node.op_type, ()):
         return True
     if node.domain not in STANDARD or not onnx.defs.has(node.op_type):
@@ -268,7 +268,7 @@ class _Search:
         self._steps = 0
 
     def place(self, *start: int) -> tuple[int, ...] | None:
-        """Return the place round a node, or round those that are met already; None if there is no place."""
+        """Return the place, if any, round a node, or round those that are met already."""
         if len(self._met) == len(self._order):
             return tuple(self._met[at] for at in range(len(self._order)))
         wanted = self._order[len(self._met)]

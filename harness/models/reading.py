@@ -35,10 +35,10 @@ def read_model(file: Path, remedy: str) -> onnx.ModelProto:
 
 
 def read_beside(file: Path, remedy: str) -> tuple[onnx.ModelProto, Weights | None]:
-    """Return a model, and its weights where they stay beside it, for they are more than anybody evaluates.
+    """Return a model, and its weights if they stay beside it, too many to be evaluated.
 
     The model then holds those alone that say how others are to be read: scales, and whatever is small. Raises as
-    `read_model` does, and where a place of weights is no file in the model's folder, or ends before they do.
+    `read_model` does, and if a place of weights is no file in the model's folder, or ends before they do.
     """
     with _refusing(file, remedy):
         model = _parsed(file, remedy)
@@ -53,9 +53,9 @@ def read_beside(file: Path, remedy: str) -> tuple[onnx.ModelProto, Weights | Non
 
 
 def held(model: onnx.ModelProto, weights: Weights | None) -> onnx.ModelProto | None:
-    """Return a model with all its weights in it; None where they are, or are more than anybody evaluates.
+    """Return a model with all its weights in it, unless they are in it, or too many to be evaluated.
 
-    Raises HandledError where they cannot be read any more.
+    Raises HandledError if they cannot be read any more.
     """
     if weights is None or not 0 < sum(map(_length, outside(model))) <= MOST_EVALUATED:
         return None
@@ -66,7 +66,7 @@ def held(model: onnx.ModelProto, weights: Weights | None) -> onnx.ModelProto | N
 
 
 def describe(model: onnx.ModelProto) -> tuple[str, str]:
-    """Return the operator and opset of a model; "graph" and ONNX's own opset where it has several operators."""
+    """Return the operator and opset of a model; "graph" and ONNX's own opset if it has several operators."""
     operators = {(node.domain, node.op_type) for node in model.graph.node}
     domain, operator = operators.pop() if len(operators) == 1 else ("", "graph")
     domain = "" if domain in STANDARD else domain
@@ -114,7 +114,7 @@ def _first_line(error: Exception) -> str:
 
 def count_quantisers(model: onnx.ModelProto) -> int:
     """Return the number of Q/DQ nodes of a model, those of branches and loops among them."""
-    # DynamicQuantizeLinear is none of them: it feeds integer operators.
+    # DynamicQuantizeLinear does not count: it feeds integer operators.
     names = (node.op_type for node in (*model.graph.node, *inner_nodes(model.graph)))
     return sum(
         bool(quantises(name) or dequantises(name)) for name in names if name != "DynamicQuantizeLinear"
@@ -130,7 +130,7 @@ def _refusing(file: Path, remedy: str) -> Iterator[None]:
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         reason = str(error)
         if isinstance(error, OSError) and error.strerror:
-            # Of what lies beside it too.
+            # It may be about a file beside it.
             other = f"{error.filename}: " if error.filename and Path(error.filename) != file else ""
             reason = f"{other}{error.strerror}"
         raise HandledError(f"{file}: cannot be read ({reason}); {remedy}") from error
@@ -182,7 +182,7 @@ def _length(tensor: onnx.TensorProto) -> int:
 
 
 def _refuse_large(file: Path, model: onnx.ModelProto) -> None:
-    """Raise HandledError where weights beside the model are more than fit into it, before they are read."""
+    """Raise HandledError if weights beside the model are more than fit into it, before they are read."""
     size = 0
     for tensor in outside(model):
         said = {entry.key: entry.value for entry in tensor.external_data}

@@ -21,14 +21,14 @@ from harness.run.child import ChildFailed, stream
 from harness.run.prepared import memory_for
 from harness.words import GOOD, PREDICATE, SHOWS_NO_FAILURE, WHEN_RUN, Basis, Class
 
-#: Seconds that reading a graph may take; of the real models at hand none took one.
+#: Seconds that reading a graph may take; no real model at hand took one.
 _SECONDS = 20.0
 #: Platforms of which one's reports are told on the other: one version of TensorRT is built apart for each.
 _PLATFORMS: Mapping[Platform, str] = {"linux/amd64": "x86-64", "jetson": "Jetson"}
 
 
 def patterns(cases: Sequence[Case] | Path, matrix: Matrix) -> tuple[Patterns | None, str]:
-    """Return the patterns of the cases, or None and the sentence on why their folder cannot be read."""
+    """Return the patterns of the cases, or the sentence on why their folder cannot be read."""
     try:
         return Patterns(load_cases(cases) if isinstance(cases, Path) else cases, list(matrix)), ""
     except HandledError as error:
@@ -39,7 +39,7 @@ def patterns(cases: Sequence[Case] | Path, matrix: Matrix) -> tuple[Patterns | N
 def static_answers(
     models: Sequence[OwnModel], judged: Sequence[Judged], patterns: Patterns | None
 ) -> Mapping[str, Static]:
-    """Return the answer for each model and target, by cell; `patterns` are None where no cases are."""
+    """Return the answer for each model and target, by cell; `patterns` are None without cases."""
     found = {}
     tabled = any(each.cell.target.traits.tabled for each in judged)
     for model in models:
@@ -78,7 +78,7 @@ def _held(models: Sequence[bytes], plugins: bool) -> Iterator[StaticModel]:  # n
 
 
 def _elsewhere(matches: Sequence[Match], each: Judged) -> Iterator[Finding]:
-    """Yield failures of the same version on other platforms, of patterns of which nobody says anything on this one."""
+    """Yield failures of the same version on other platforms, of patterns without a claim about this one."""
     target = each.cell.target
     needs = replace(target.needs, compute_capability="")
     others = {
@@ -107,12 +107,12 @@ def _reported(match: Match, each: Judged, target: Target) -> Iterator[Finding]:
 
 
 def _surest(match: Match, each: Judged, target: Target) -> Expectation | None:
-    """Return the claim to tell about a target, None where there is none."""
+    """Return the claim to tell about a target, if any."""
     if ran(each) and each.classification.cls not in GOOD:
         return None
     bad = WHEN_RUN if ran(each) else frozenset(Class) - SHOWS_NO_FAILURE
     cell = Cell("", match.case, match.variant, target)
     claims = sorted(claims_about(cell), key=lambda claim: claim.basis is not Basis.MEASURED)
-    # A measured good ending speaks against a reported failure, but shows nothing of a run.
+    # A measured good ending speaks against a reported failure, but does not speak of a run.
     surest = [claim for claim in claims if claim.outcome in bad] if ran(each) else claims[:1]
     return next((claim for claim in surest if claim.outcome in bad), None)

@@ -27,7 +27,7 @@ from harness.words import Precision, Typing
 
 
 class Nowhere:
-    """A sink that keeps nothing."""
+    """A sink that keeps no record."""
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:  # noqa: ARG002
         """Return the outcome as it is."""
@@ -44,7 +44,7 @@ def run_models(
 ) -> list[Judged]:
     """Return the cells judged, in their order; `tell` is called with each as it comes.
 
-    Raises HandledError where an untrusted one could not be confined.
+    Raises HandledError if an untrusted one could not be confined.
     """
     refuse_unconfined([cell.target for cell in cells], how.via)
     done: dict[str, Judged] = {}
@@ -59,7 +59,7 @@ def run_models(
 
 
 class BuiltOrRun(OwnPrepared):
-    """PreparedVariants of models tried once: fed nothing and only built, or, where `runs` is set, run; none is kept.
+    """PreparedVariants of models tried once, not kept: only built, or, with `runs`, fed and run.
 
     `given` is for all of them.
     """
@@ -143,7 +143,7 @@ class Tries(ExitStack):
 class Bench:
     """Tries models on one target as the first was; `flags` are the builder flags that the user gave.
 
-    `wishes` are nodes that are to keep a precision; those count of which a model still asks it. None is all of that.
+    `wishes` are nodes that are to keep a precision; those count of which a model still asks it, by default all.
     `calibrated` are the network inputs that there are batches of.
     """
 

@@ -27,7 +27,7 @@ from harness.words import Class
 
 
 class _Attempt(NamedTuple):
-    """A rewrite, the model that it made and its outcome; `gain` is the improvement in words, "" where there is none."""
+    """A rewrite, the model that it made and its outcome; `gain` is the improvement in words, "" without one."""
 
     rewrite: Rewrite
     model: onnx.ModelProto
@@ -35,7 +35,7 @@ class _Attempt(NamedTuple):
     gain: str
 
 
-def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried)
+def workarounds(  # noqa: PLR0913  (a model, its inputs and the way to try it)
     model: onnx.ModelProto,
     before: Judged,
     attempt: Callable[[onnx.ModelProto], Judged],
@@ -49,7 +49,7 @@ def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried
 
     The best is the cheapest of those after which most nodes run in the types asked of them.
 
-    Where none alone lets it be built, those that get it further are tried one on top of the other. `also` are nodes
+    If no rewrite alone lets it be built, those that get it further are tried one on top of the other. `also` are nodes
     that are blamed beside those of `before`. The inputs are the user's, or those of any variant.
     """
     began = clock()
@@ -87,7 +87,7 @@ def _applied(
 
 
 def gain(before: Judged, after: Judged) -> str:
-    """Return the improvement by a rewrite in words; "" where there is none, or something is worse."""
+    """Return the improvement by a rewrite in words; "" without one, or if something is worse."""
     if not (ran(before) and ran(after) and engine_made(after)):
         return ""
     lost = len(after.classification.lost)
@@ -111,7 +111,7 @@ def _together(
     also: Sequence[str],
     rewrites: Sequence[Rewrite],
 ) -> _Attempt | None:
-    """Return rewrites that let a model be built one on top of the other; None where they do not."""
+    """Return rewrites that let a model be built one on top of the other, if there are any."""
     used: list[Rewrite] = []
     made, judged = model, before
     while ran(judged) and not engine_made(judged):
@@ -178,7 +178,7 @@ def _tried(found: _Attempt, off: tuple[Accuracy, ...] | str) -> Tried:
 def _numbers(
     data: bytes, others: Sequence[bytes], profiles: tuple[Profile, ...], inputs: dict[str, Array]
 ) -> Iterator[tuple[Accuracy, ...] | str]:
-    """Yield for each model how far its outputs are from the first one's; a sentence where that cannot be told."""
+    """Yield for each model how far its outputs are from the first one's; a sentence if that cannot be told."""
     model = onnx.load_model_from_string(data)
     try:
         fed = inputs or made_up(model, profiles)

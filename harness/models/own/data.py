@@ -32,7 +32,7 @@ _ELF = b"\x7fELF"
 
 @dataclass(frozen=True)
 class Given:
-    """The data that the user gives: `inputs` by network input, and `expected` by network output, or none.
+    """The data that the user gives: `inputs` by network input, and `expected` by network output, if any.
 
     `calibration` are batches by network input, the first axis of each array, `libraries` compiled plugins, and
     `weights` those that stay beside the model.
@@ -51,7 +51,7 @@ class Given:
 
 
 class OwnPrepared(PreparedVariants):
-    """PreparedVariants for own models, with the data that the user gives where there are any."""
+    """PreparedVariants for own models, with the data that the user gives, if any."""
 
     def __init__(self, given: Mapping[str, Given] | None = None) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class OwnPrepared(PreparedVariants):
         except ChildFailed as error:
             if not made:
                 return Refused("infra_error", f"the model cannot be made ready: its process {error}")
-            # An engine builds and runs what the evaluator is too slow for, or dies of.
+            # An engine builds and runs models that the evaluator is too slow for, or dies of.
             why = f"no reference was computed: the process that evaluates the model {error}"
             made = [
                 replace(each, reference=Reference(None, why)) for each in made if isinstance(each, Prepared)
@@ -88,7 +88,7 @@ class OwnPrepared(PreparedVariants):
 def fitted(own: OwnModel, given: Given) -> Given:
     """Return the data for a model, every calibration array with its axis of batches.
 
-    Raises HandledError where given arrays are not those that the model takes and gives.
+    Raises HandledError if given arrays are not those that the model takes and gives.
     """
     fed = given.inputs or given.calibration
     if not (fed or given.expected):
@@ -108,14 +108,14 @@ def fitted(own: OwnModel, given: Given) -> Given:
 
 
 def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
-    """Yield the model made ready, and once more with the evaluator's reference where there is to be one."""
+    """Yield the model made ready, and once more with the evaluator's reference, if there is to be one."""
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
     ready = Prepared(data, model_sha256(data), asked(model), {}, Reference(None, "it was only built"))
     try:
         inputs = dict(given.inputs) or made_up(model, variant.recipe.profiles)
     except (NotFeedable, ValueError) as refusal:
-        # An engine builds what nobody can feed.
+        # An engine builds models that cannot be fed.
         yield replace(ready, unfed=str(refusal))
         return
     if given.expected:
@@ -133,7 +133,7 @@ def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
 def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Array]:
     """Return made-up inputs; those that look up rows of a constant table, as token types do, name rows it has.
 
-    Raises what `make_inputs` raises.
+    Raises as `make_inputs` does.
     """
     inputs = make_inputs(model, profiles, beside=True)
     rows = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
@@ -147,20 +147,20 @@ def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Ar
             looked_up |= dict.fromkeys(node.output[:1], looked_up[first])
         elif node.op_type == "Gather" and second in looked_up:
             axis = attribute(node, "axis", 0)
-            # Of an axis that the table lacks nothing is known here: what is wrong is the engine's to say.
+            # The table may lack the axis: that fault is the engine's to tell.
             for held in rows.get(first, ())[axis:][:1]:
                 most[looked_up[second]] = min(held, most.get(looked_up[second], held))
     return {name: _below(most.get(name, 0), array) for name, array in inputs.items()}
 
 
 def _below(most: int, array: Array) -> Array:
-    """Return whole numbers made less than `most`, where there are that many of their type."""
+    """Return whole numbers made less than `most`, if their type has that many."""
     fits = most and array.dtype.kind in "iu" and most <= np.iinfo(array.dtype).max
     return array % np.asarray(most, array.dtype) if fits else array
 
 
 def read_libraries(paths: Iterable[Path]) -> tuple[tuple[Library, bytes], ...]:
-    """Return compiled libraries with their entries in a recipe; raises HandledError for a file that is none."""
+    """Return compiled libraries with their entries in a recipe; raises HandledError for any other file."""
     found = []
     for path in paths:
         try:
@@ -178,7 +178,7 @@ def read_libraries(paths: Iterable[Path]) -> tuple[tuple[Library, bytes], ...]:
 def built_with(model: OwnModel, given: Given) -> OwnModel:
     """Return a model whose recipe has the calibrator and the libraries that the user gives.
 
-    With a calibrator all nodes that multiply are to run in INT8, where neither the graph nor the user says otherwise.
+    With a calibrator all nodes that multiply are to run in INT8, unless the graph or the user says otherwise.
     """
     recipe, variant = model.variant.recipe, model.variant
     libraries = tuple(library for library, _ in given.libraries)

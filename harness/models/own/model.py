@@ -36,7 +36,7 @@ from harness.words import Precision
 
 _REMEDY = "give the path of an .onnx file"
 _OTHER = re.compile(r"[^a-z0-9_.-]+")
-#: The builder flag that permits a type where a version is weakly typed.
+#: The builder flag that permits a type, if a version is weakly typed.
 _FLAGS = {
     "int8": "INT8",
     "uint8": "INT8",
@@ -56,10 +56,10 @@ def _is_figure(value: object) -> bool:
 class Wanted:
     """The wishes for all models: how they are typed, which precision, and shapes.
 
-    `nodes` is "auto" for all that each graph's own types ask, "none" for nothing, else a pattern: only nodes whose name
+    `nodes` is "auto" for all that each graph's own types ask, "none" for no node, else a pattern: only nodes whose name
     holds it. `flags` are builder flags beside those that the graph's types need. `max_rel` and `cosine` are how far an
     output may be off, None for as far as its precision allows. Raises HandledError for a flag that no version has, and
-    for a figure that none can have.
+    for an impossible figure.
     """
 
     typing: Typing = Typing.GRAPH
@@ -78,7 +78,7 @@ class Wanted:
 
     @property
     def data(self) -> Data | None:
-        """Return how far outputs may be off as a variant has it; None where that goes by their precision."""
+        """Return how far outputs may be off, as a variant has it, unless that goes by their precision."""
         figures = [None if each is None else float(each) for each in (self.max_rel, self.cosine)]
         return None if figures == [None, None] else Data(max_rel=figures[0], cosine=figures[1])
 
@@ -87,9 +87,9 @@ class Wanted:
 class OwnModel:
     """A model of the user's: `label` is its name to the user; `assumed` are sentences on all that was made up.
 
-    Sentences on what ONNX itself does not allow stand there too.
+    Sentences on faults by ONNX's own rules stand there too.
     `weights` are those that stay in their files. `made_up` are the shapes of its dynamic inputs as --shapes takes them,
-    "" where the user gives all, or only a batch is made up. `inner` counts the nodes of branches and loops, and
+    "" if the user gives all, or only a batch is made up. `inner` counts the nodes of branches and loops, and
     `quantisers` all Q/DQ nodes.
     """
 
@@ -116,7 +116,7 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
     try:
         found.extend(stream(_loaded, Path.cwd(), path, wanted, name, seconds=SECONDS, memory_mib=memory))
     except ChildFailed as error:
-        # Where it was read, the search for the length of a signal took too long.
+        # If it was read, the search for the length of a signal took too long.
         if not found:
             raise HandledError(
                 f"{path}: cannot be read: the process that read it {error}; {_REMEDY}"
@@ -128,7 +128,7 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
 
 
 def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[OwnModel | str]:
-    """Yield the model, and once more where a signal runs at another length; a sentence where it is none."""
+    """Yield the model, and once more if a signal runs at another length; a sentence if it cannot be read."""
     # The process that children are forked from has a folder of its own.
     os.chdir(folder)
     try:
@@ -194,7 +194,7 @@ def own_model(
 def of_made_up_sizes(own: OwnModel, judged: Iterable[Judged]) -> list[Judged]:
     """Return the failures of a model that may come of sizes that were made up for it.
 
-    There are none where the reference evaluator runs the model at these sizes.
+    If the reference evaluator runs the model at these sizes, it has them.
     """
     failed = of_sizes(judged) if own.made_up else []
     if not failed:
@@ -213,7 +213,7 @@ def _runs_at(data: bytes, shapes: dict[str, tuple[int, ...]]) -> Iterator[bool]:
 
 
 def own_case(models: Sequence[OwnModel]) -> Case:
-    """Return models as the variants of one case; raises HandledError where two have one name."""
+    """Return models as the variants of one case; raises HandledError if two have one name."""
     seen: dict[str, str] = {}
     for each in models:
         if each.variant.name in seen:
@@ -232,7 +232,7 @@ def word(text: str) -> str:
 
 
 def flags_for(nodes: Iterable[Node]) -> list[str]:
-    """Return the builder flags that permit the types asked of nodes, where a version is weakly typed."""
+    """Return the builder flags that permit the types asked of nodes, if a version is weakly typed."""
     words = {node.precision.removesuffix("_weights") for node in nodes}
     return [flag for each, flag in _FLAGS.items() if each in words]
 

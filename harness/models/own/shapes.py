@@ -20,7 +20,7 @@ from harness.run.numbers.reference import reference
 from harness.text import did_you_mean
 
 Shape = tuple[int, ...]
-#: Sizes of a height or a width, in the order that they are tried: what networks halve five times.
+#: Sizes of a height or a width, in the order that they are tried: networks halve them five times.
 _SPATIAL = (64, 32, *range(96, 641, 32))
 #: Lengths of a sequence, in the order that they are tried: a signal holds a window of the transform at its start.
 SEQUENCES = (16, 256, 512, 1024, 4096)
@@ -49,7 +49,7 @@ class Shapes:
     maximum: Mapping[str, Shape] = field(default_factory=dict)
 
     def of(self, name: str) -> tuple[Shape, Shape, Shape] | None:
-        """Return the three shapes of an input, None where none is given."""
+        """Return the three shapes of an input, if any is given."""
         least, usual, most = (each.get(name) for each in (self.minimum, self.optimum, self.maximum))
         usual = usual or most or least
         return (least or usual, usual, most or usual) if usual else None
@@ -95,7 +95,7 @@ def profiles(
 ) -> tuple[tuple[Profile, ...], tuple[str, ...]]:
     """Return a profile for each dynamic input, and a sentence for each that has made-up sizes.
 
-    Raises HandledError where a given shape is of no input or cannot be the input's.
+    Raises HandledError if a given shape is of no input or cannot be the input's.
     """
     fed = {value.name: value for value in fed_inputs(model)}
     for name in shapes.names:
@@ -172,7 +172,7 @@ def part_names(model: onnx.ModelProto, made: Iterable[Profile]) -> Iterator[str]
 
 
 def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
-    """Return the extents of an input, None for each that is dynamic; None where not even the rank is known."""
+    """Return the extents of an input, if its rank is known, None for each that is dynamic."""
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return () if value.type.WhichOneof("value") != "tensor_type" else None
@@ -199,7 +199,7 @@ def made_up_shapes(
 ) -> dict[str, Shape]:
     """Return a shape for each input with dynamic axes that is not `given`; axes of one name have one size.
 
-    A height and a width have the first size in which shape inference finds no fault, 64 where it finds some in all. A
+    A height and a width have the first size in which shape inference finds no fault, else 64. A
     sequence has the length given.
     """
     declared = {value.name: extents(value) for value in fed_inputs(model)}

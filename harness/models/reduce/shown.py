@@ -22,7 +22,7 @@ class Sought:
     """The outcome of a model on one target, as far as it has to stay so.
 
     `signature`, `operator`, `line` (the error, without the names of nodes and without numbers) and `text` (which the
-    engine has to say somewhere) are "" where they may be any. A good class stands for every good one.
+    engine has to say somewhere) are "" if they may be any. A good class stands for every good one.
     """
 
     cls: Class
@@ -53,8 +53,8 @@ class Sought:
 def sought(judged: Judged, keep: str) -> Sought:
     """Return the part of a failure that has to stay: "class", "signature", or a text that the engine says.
 
-    "signature" is that and its operator; where the failure has none, the class and the error. Raises HandledError
-    where the model does not fail, or does not say the text.
+    "signature" is that and its operator; without a signature, the class and the error. Raises HandledError
+    if the model does not fail, or does not say the text.
     """
     cls, target = judged.classification.cls, judged.cell.target.name
     if cls in GOOD:
@@ -134,7 +134,7 @@ class Shown:
 
 
 def failing(judged: Judged, keep: str) -> Shown:
-    """Return the failure on one target; raises what `sought` raises."""
+    """Return the failure on one target; raises as `sought` does."""
     return Shown({judged.cell.target.name: sought(judged, keep)})
 
 

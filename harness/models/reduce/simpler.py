@@ -1,6 +1,6 @@
 """Makes models simpler: smaller shapes, no descriptions; pure functions of the model.
 
-An edit is a function from a model to another one, or None where it does not apply any more; the boldest come first.
+An edit is a function from a model to another one, or None if it does not apply any more; the boldest come first.
 Its result may be invalid.
 """
 
@@ -46,7 +46,7 @@ def resizes(model: onnx.ModelProto) -> Iterator[Edit]:
 
 
 def resized(model: onnx.ModelProto, how: Resize) -> onnx.ModelProto | None:
-    """Return a model with other extents, None where nothing in it has the old one."""
+    """Return a model with other extents, if any part of it has the old one."""
     made, changed = copied(model), False
     for value in fed_inputs(made):
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
@@ -77,7 +77,7 @@ def restated(model: onnx.ModelProto) -> onnx.ModelProto:
     for value, before in zip(made.graph.output, model.graph.output, strict=True):
         value.CopyFrom(found[value.name])
         if not value.type.tensor_type.HasField("shape"):
-            # A network's output has a rank; what its extents are now is not known.
+            # A network's output has a rank; its extents are unknown now.
             for _ in before.type.tensor_type.shape.dim:
                 value.type.tensor_type.shape.dim.add()
             value.type.tensor_type.shape.SetInParent()

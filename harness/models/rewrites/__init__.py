@@ -1,4 +1,4 @@
-"""Rewrites models: pure functions that give another model, or None where they have nothing to change.
+"""Rewrites models: pure functions that give another model, or None if there is no change.
 
 The list is of the rewrites that this project's cases prove, with their costs.
 """
@@ -52,11 +52,11 @@ class Rewrite:
 
     @property
     def free(self) -> bool:
-        """Tell whether it costs nothing."""
+        """Tell whether it is without a cost."""
         return self.cost.startswith("nothing:")
 
 
-#: What costs nothing comes first, what changes the whole model last.
+#: Rewrites without a cost come first, those of the whole model last.
 REWRITES = (
     Rewrite(
         "scalar-scale",

@@ -34,12 +34,12 @@ class Editor(GraphReader):
         return (node for node in list(self.nodes) if node.op_type in operators)
 
     def dequantiser(self, tensor: str) -> onnx.NodeProto | None:
-        """Return the DequantizeLinear that makes a tensor; None where something else does."""
+        """Return the DequantizeLinear that makes a tensor, if one does."""
         maker = self.producer(tensor)
         return maker if maker is not None and dequantises(maker.op_type) and len(maker.input) > 1 else None
 
     def quantiser(self, reader: onnx.NodeProto) -> onnx.NodeProto | None:
-        """Return the QuantizeLinear in front of a DequantizeLinear; None where something else is."""
+        """Return the QuantizeLinear in front of a DequantizeLinear, if there is one."""
         maker = self.producer(reader.input[0])
         return maker if maker is not None and quantises(maker.op_type) and len(maker.input) > 1 else None
 
@@ -105,7 +105,7 @@ class Editor(GraphReader):
         return name
 
     def done(self) -> onnx.ModelProto | None:
-        """Return the rewritten model without dead nodes; None where nothing was changed."""
+        """Return the rewritten model without dead nodes, if it was changed."""
         if not self.changed:
             return None
         graph = self._model.graph

@@ -19,21 +19,21 @@ from harness.models.graphs import values_of
 from harness.models.rewrites.editor import Editor, edits
 from harness.run.numbers.wire import Array
 
-#: What hands values on between a DequantizeLinear and the node that multiplies.
+#: Operators that hand values on between a DequantizeLinear and the node that multiplies.
 _BETWEEN = frozenset({"Identity", "Cast", "Reshape", "Transpose", "Concat"})
 
 _FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 _LARGEST = float(np.finfo(np.float16).max)
 #: The first opset whose Q/DQ takes scales in FP16.
 _HALF_SCALES = 19
-#: Left as they are: what they give is named by an attribute.
+#: Left as they are: an attribute names the type of their output.
 _TYPED = frozenset(
     {"Cast", "CastLike", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform"}
 )
 
 
 def unquantised(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
-    """Return a model without Q/DQ, or with the nodes of these names in floating point; None where nothing changes.
+    """Return a model without Q/DQ, or with the nodes of these names in floating point, if that is a change.
 
     A weight that is stored in a narrow type becomes the float that DequantizeLinear makes of it. Others that read the
     same Q/DQ keep it, unless nodes that only move data stand between.
@@ -62,7 +62,7 @@ def float_operand(editor: Editor, node: onnx.NodeProto, index: int) -> None:
 
 
 def bypass(editor: Editor, reader: onnx.NodeProto) -> None:
-    """Let all that read a DequantizeLinear read the float, where there is one."""
+    """Let all that read a DequantizeLinear read the float, if there is one."""
     source = in_float(editor, reader)
     if source is not None:
         editor.instead(reader.output[0], source)
@@ -79,7 +79,7 @@ def in_float(editor: Editor, reader: onnx.NodeProto) -> str | None:
 
 
 def dequantised(editor: Editor, reader: onnx.NodeProto, stored: Array) -> Array | None:
-    """Return stored values as a DequantizeLinear gives them; None where its scale is no constant."""
+    """Return stored values as a DequantizeLinear gives them, if its scale is a constant."""
     scale = editor.value(reader.input[1])
     if scale is None:
         return None
@@ -116,7 +116,7 @@ def _readers_before(editor: Editor, tensor: str) -> Iterator[onnx.NodeProto]:
 
 
 def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
-    """Return a model that computes in FP16, or only the nodes of these names; None where that changes nothing.
+    """Return a model that computes in FP16, or only the nodes of these names, if that is a change.
 
     Network inputs and outputs keep their types. Q/DQ gets FP16 scales, for which the model is brought to opset 19. A
     tensor that ONNX does not let be in FP16 stays, and so do subgraphs.
@@ -137,20 +137,20 @@ def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.M
             editor.read(node, index, halves[name])
         for index in outputs:
             name = node.output[index]
-            # Whoever still wants FP32 gets it by a Cast; one that nobody reads is dropped.
+            # Whoever still wants FP32 gets it by a Cast; a Cast without a reader is dropped.
             halves[name] = editor.moved(name, f"{name}/half")
             editor.alias(halves[name], name, "Cast", to=_FLOAT)
     return editor.done()
 
 
 def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    """Return a model whose Q/DQ takes FP16, None where it cannot be brought to that opset."""
+    """Return a model whose Q/DQ takes FP16, if it can be brought to that opset."""
     quantised = any(quantises(node.op_type) or dequantises(node.op_type) for node in model.graph.node)
     if not quantised or opsets(model).get("", 0) >= _HALF_SCALES:
         return model
     try:
         return onnx.version_converter.convert_version(model, _HALF_SCALES)
-    except Exception:  # noqa: BLE001  (the converter raises anything for what it does not know)
+    except Exception:  # noqa: BLE001  (the converter raises anything for unknown operators)
         return None
 
 
@@ -181,7 +181,7 @@ def _slots(
 
 
 def _halved(editor: Editor, name: str) -> str:
-    """Return the name of a tensor in FP16: of a constant, or of what a Cast makes."""
+    """Return the name of a tensor in FP16: a constant, or the output of a Cast."""
     stored = editor.value(name)
     if stored is None:
         return editor.add("Cast", [name], f"{name}/half", to=_HALF)

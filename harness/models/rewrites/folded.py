@@ -1,4 +1,4 @@
-"""The rewrite that decides what a model's shapes decide: branches of If, and whatever is made of constants."""
+"""The rewrite that takes a model's shapes as fixed: it takes branches of If, and computes constants."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from harness.case.graph_reader import attribute, reads
 from harness.layers.operators import dequantises, quantises
 from harness.models.graphs import Cutter, assembled, copied
 
-#: Rounds, each of which may decide what the one before laid open.
+#: Rounds, each of which may decide an If that the one before laid open.
 _MOST_ROUNDS = 10
 
 
 def fold(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
     """Return a model with the branch taken in place of each If that is decided, and constants computed but for Q/DQ.
 
-    The more of its shapes are fixed, the more is decided. None where nothing is.
+    The more of its shapes are fixed, the more is decided.
     """
     made = model
     for _round in range(_MOST_ROUNDS):
@@ -32,7 +32,7 @@ def fold(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | N
 
 
 def _decided(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    """Return a model without those of its Ifs whose condition is a constant; None where there is none."""
+    """Return a model without those of its Ifs whose condition is a constant, if there are any."""
     cutter, made = Cutter(model), copied(model)
     del made.graph.node[:]
     changed = False
@@ -62,7 +62,7 @@ def _inline(branch: onnx.GraphProto, node: onnx.NodeProto, prefix: str, graph: o
 
 
 def _computed(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    """Return a model whose nodes take constants where these can be computed; None where there is nothing to compute."""
+    """Return a model whose nodes take constants in place of tensors that can be computed, if there are any."""
     cutter, graph = Cutter(model), model.graph
     makers = {name: node for node in graph.node for name in node.output if name}
     found: dict[str, onnx.TensorProto] = {}

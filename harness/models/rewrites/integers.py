@@ -23,9 +23,9 @@ _EIGHT_BITS = (np.int8, np.uint8)
 
 @edits
 def undo_dynamic(editor: Editor, _: Collection[str]) -> None:
-    """Compute in floats, by dequantised weights, where a model quantises data as it runs.
+    """Compute in floats, by dequantised weights, in place of data quantised as the model runs.
 
-    What is quantised by its own range has a scale of 1 then, and the Casts and Muls behind stay as they are.
+    Data quantised by their own range have a scale of 1 then, and the Casts and Muls behind stay as they are.
     """
     chosen = _undoable(editor)
     for node in chosen:
@@ -71,7 +71,7 @@ def _aligned(scale: Array, rank: int) -> tuple[int, ...]:
 
 
 def _undoable(editor: Editor) -> list[onnx.NodeProto]:
-    """Return the integer products whose data nothing else reads quantised, and whose weights are known."""
+    """Return the integer products that alone read their quantised data, and whose weights are known."""
     nodes = [
         node
         for node in editor.of(*_INTEGER)
@@ -92,7 +92,7 @@ def _undoable(editor: Editor) -> list[onnx.NodeProto]:
 
 
 def _sources(editor: Editor, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    """Yield what quantises the operands of an integer product as it runs."""
+    """Yield the nodes that quantise the operands of an integer product as it runs."""
     for name in node.input[:2]:
         maker = editor.producer(name)
         if maker is not None and maker.op_type == "DynamicQuantizeLinear":
@@ -143,7 +143,7 @@ def _undo_lstm(editor: Editor, node: onnx.NodeProto) -> None:
 
 
 def _undo_table(editor: Editor, node: onnx.NodeProto) -> None:
-    """Look rows up in a float table where rows of an 8-bit one are moved, and then dequantised by one scale."""
+    """Look rows up in a float table in place of an 8-bit one whose rows are moved, then dequantised by one scale."""
     moves, tensor = [], node.input[0]
     while (maker := editor.producer(tensor)) is not None and maker.op_type in _MOVING:
         moves.append(maker)

@@ -1,4 +1,4 @@
-"""Rewrites of Q/DQ that stays: its scales, zero points and constants, and the place where it stands."""
+"""Rewrites of Q/DQ that stays: its scales, zero points and constants, and its place."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from harness.models.rewrites.editor import Editor, drop_attributes, edits
 from harness.models.rewrites.floats import bypass, dequantised, in_float
 from harness.run.numbers.wire import Array
 
-#: What 8 bits hold where they are symmetric.
+#: The largest symmetric number of 8 bits.
 _MOST = 127
-#: What gives nothing below zero. Behind anything else a zero point at the lower end is a Relu as well: quantisers leave
-#: that out.
+#: Operators without outputs below zero. Behind any other a zero point at the lower end is a Relu as well, left out by
+#: quantisers.
 _POSITIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Abs", "Exp", "Sqrt"})
 
 #: Activations of one input, which an engine fuses into the node before.
@@ -62,7 +62,7 @@ def zero_points(editor: Editor, _: Collection[str]) -> None:
     """Make INT8 with zero points of 0 of all 8-bit Q/DQ: a scale takes in the larger side of its range.
 
     A tensor on one side of its zero point alone goes through a Relu, as the other side was cut off.
-    Q/DQ whose scale nobody knows before it runs, or whose quantised tensor something else reads, stays as it is.
+    Q/DQ whose scale is unknown before it runs, or whose quantised tensor other nodes read, stays as it is.
     """
     for node in list(editor.nodes):
         if quantises(node.op_type):
@@ -85,7 +85,7 @@ def _alike(node: onnx.NodeProto, held: Sequence[Array | None], first: Sequence[A
 
 
 def _off_centre(held: Sequence[Array | None]) -> tuple[Array, Array] | None:
-    """Return the scale and the zero point of a node of 8 bits that is not symmetric INT8; None for any other."""
+    """Return the scale and the zero point of a node of 8 bits, if it is not symmetric INT8."""
     scale, zero = held if len(held) == 2 else (None, None)  # noqa: PLR2004  (a scale and a zero point)
     if scale is None or zero is None:
         return None
@@ -225,7 +225,7 @@ def _symmetric(editor: Editor, reader: onnx.NodeProto) -> bool:
 
 
 def _zero(editor: Editor, reader: onnx.NodeProto) -> Array | None:
-    """Return the zero point of a DequantizeLinear as a scalar; None where it has none that is constant."""
+    """Return the zero point of a DequantizeLinear as a scalar, if it has a constant one."""
     held = editor.value(name_at(reader.input, 2))
     return held.reshape(()) if held is not None and held.size == 1 else None
 
@@ -240,7 +240,7 @@ def _pair(editor: Editor, tensor: str, scale: Array, zero: Array | None) -> str:
 
 
 def _activated(editor: Editor, tensor: str) -> str | None:
-    """Return the output of the activation of a tensor: of one node, or of Sigmoid and Mul (SiLU); None without one."""
+    """Return the output of the activation of a tensor: of one node, or of Sigmoid and Mul (SiLU)."""
     readers = editor.readers(tensor)
     if len(readers) == 1 and readers[0].op_type in _ACTIVATIONS and tensor not in editor.outputs:
         return str(readers[0].output[0])
