@@ -51,23 +51,14 @@ def of_sizes(judged: Iterable[Judged]) -> list[Judged]:
     If another target built or ran the model at these sizes, it has them. Failures of the parser do not count, for
     it sees no sizes; nor does a failed build of an engine that takes the graph alone.
     """
-    judged = list(judged)
-    if any(
-        each.outcome.ran or (each.classification.cls in FINISHED and not _sizeless(each)) for each in judged
-    ):
-        return []
-    return [
-        each
-        for each in judged
-        if each.classification.cls in OF_SIZES
-        and each.outcome.failed_phase != "parse"
-        and not (each.classification.cls is Class.BUILD_FAILED and _sizeless(each))
-    ]
-
-
-def _sizeless(judged: Judged) -> bool:
-    """Tell whether an engine builds without sizes."""
-    return judged.cell.target.traits.graph_alone
+    found = []
+    for each in judged:
+        cls, graph_alone = each.classification.cls, each.cell.target.traits.graph_alone
+        if each.outcome.ran or (cls in FINISHED and not graph_alone):
+            return []
+        refused = each.outcome.failed_phase == "parse" or (cls is Class.BUILD_FAILED and graph_alone)
+        found += [each] if cls in OF_SIZES and not refused else []
+    return found
 
 
 def sizes_doubted(targets: Iterable[str], made_up: str) -> str:

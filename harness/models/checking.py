@@ -139,19 +139,20 @@ class Check:
 
     def run(self, tell: Tell = lambda _: None, sink: Sink | None = None) -> list[Answer]:
         """Run the check and return an answer for each model and target; events are told, records go to `sink`."""
-        how, whole = How(self.via, self.jobs, self.pull), self._matrix()
+        how, given = How(self.via, self.jobs, self.pull), self.matrix
+        whole = given if isinstance(given, Matrix) else load_matrix(looked_up(given, "matrix.yaml"))
         matrix = self._chosen(whole)
         refuse_unconfined(matrix, self.via)
-        given: dict[str, Given] = {}
-        models = [self._given(model, given) for model in self._models(tell)]
+        data: dict[str, Given] = {}
+        models = [self._given(model, data) for model in self._models(tell)]
         case = own_case(models)
         tell(Begun(tuple(models), matrix, case))
-        judged = self._run(all_cells(matrix, (case,)), OwnPrepared(given), how, tell, sink)
+        judged = self._run(all_cells(matrix, (case,)), OwnPrepared(data), how, tell, sink)
         known, unread = patterns(looked_up(None, "cases") if self.cases is None else self.cases, whole)
         static, doubted = static_answers(models, judged, known), dict(_doubted(models, judged))
         answers = [Answer(each, static[each.cell.id], doubted.get(each.cell.id, "")) for each in judged]
         tell(Concluded(tuple(answers), tuple(self._steps(models, answers)), unread))
-        further = self._further(models, answers, given, tell)
+        further = self._further(models, answers, data, tell)
         return [further.get(each.judged.cell.id, each) for each in answers]
 
     @property
@@ -164,10 +165,6 @@ class Check:
     def given_flags(self) -> tuple[str, ...]:
         """Return the builder flags that the user gives."""
         return (self.flags,) if isinstance(self.flags, str) else tuple(self.flags)
-
-    def _matrix(self) -> Matrix:
-        given = self.matrix
-        return given if isinstance(given, Matrix) else load_matrix(looked_up(given, "matrix.yaml"))
 
     def _chosen(self, matrix: Matrix) -> Matrix:
         """Return the matrix of the targets that are asked for, by default all."""

@@ -160,7 +160,7 @@ def test_no_invalid_model_reaches_the_predicate() -> None:
     """Where the input alone shrinks, the weight no longer fits: `holds` checks each candidate that it is given."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="/m")]
     start = model(nodes, [value("x", [2, 3])], [value("y", [2, 4])], w=np.ones((3, 4), np.float32))
-    shrunk = simpler.resized(start, simpler.Resize(3, 2, 1))
+    shrunk = simpler.resized(start, 3, 2, 1)
     assert shrunk is not None
     with pytest.raises(onnx.shape_inference.InferenceError):
         onnx.checker.check_model(shrunk, full_check=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import onnx
 from onnx import numpy_helper
@@ -20,14 +19,6 @@ from harness.models.graphs import copied
 Edit = Callable[[onnx.ModelProto], "onnx.ModelProto | None"]
 #: Operators whose weights' extents neither checker nor inference looks at.
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
-
-
-class Resize(NamedTuple):
-    """Extents of `old` become `new`: on one `axis` of the inputs, or, with None, on any of inputs and weights."""
-
-    old: int
-    new: int
-    axis: int | None = None
 
 
 def resizes(model: onnx.ModelProto) -> Iterator[Edit]:
@@ -42,28 +33,24 @@ def resizes(model: onnx.ModelProto) -> Iterator[Edit]:
     ways = [*sorted(places, reverse=True), *((None, each) for each in sorted(numbers, reverse=True))]
     for axis, extent in ways:
         for power in range((extent - 1).bit_length() if extent > 1 else 0):
-            yield partial(resized, how=Resize(extent, 2**power, axis))
+            yield partial(resized, old=extent, new=2**power, axis=axis)
 
 
-def resized(model: onnx.ModelProto, how: Resize) -> onnx.ModelProto | None:
-    """Return a model with other extents, if any part of it has the old one."""
+def resized(model: onnx.ModelProto, old: int, new: int, axis: int | None) -> onnx.ModelProto | None:
+    """Return a model with other extents on one axis of its inputs, or, for None, on any axis of inputs and weights."""
     made, changed = copied(model), False
     for value in fed_inputs(made):
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.dim_value == how.old and how.axis in (None, axis):
-                dim.dim_value, changed = how.new, True
-    if how.axis is None and _RECURRENT.isdisjoint(node.op_type for node in made.graph.node):
+        for at, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.dim_value == old and axis in (None, at):
+                dim.dim_value, changed = new, True
+    if axis is None and _RECURRENT.isdisjoint(node.op_type for node in made.graph.node):
         for tensor in made.graph.initializer:
-            if how.old in tensor.dims and is_stored(tensor):
-                tensor.CopyFrom(_trimmed(tensor, how))
+            if old in tensor.dims and is_stored(tensor):
+                kept = tuple(slice(new if extent == old else extent) for extent in tensor.dims)
+                array = numpy_helper.to_array(tensor)[kept].copy()
+                tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
                 changed = True
     return restated(made) if changed else None
-
-
-def _trimmed(tensor: onnx.TensorProto, how: Resize) -> onnx.TensorProto:
-    array = numpy_helper.to_array(tensor)
-    kept = tuple(slice(how.new if extent == how.old else extent) for extent in array.shape)
-    return numpy_helper.from_array(array[kept].copy(), tensor.name)
 
 
 def restated(model: onnx.ModelProto) -> onnx.ModelProto:

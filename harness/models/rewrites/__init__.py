@@ -50,11 +50,6 @@ class Rewrite:
     gives_up: bool = False
     fixes: bool = False
 
-    @property
-    def free(self) -> bool:
-        """Tell whether it is without a cost."""
-        return self.cost.startswith("nothing:")
-
 
 #: Rewrites without a cost come first, those of the whole model last.
 REWRITES = (

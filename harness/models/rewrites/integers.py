@@ -9,7 +9,6 @@ import onnx
 
 from harness.case.graph_reader import attribute, name_at
 from harness.models.rewrites.editor import Editor, edits
-from harness.run.numbers.wire import Array
 
 _INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 #: Inputs of DynamicQuantizeLSTM: weights, their scale, their zero point; and how many LSTM has of its own.
@@ -52,7 +51,8 @@ def dequantise_weights(editor: Editor, _: Collection[str]) -> None:
         scale = editor.value(next((name for name in mul.input if name != cast.output[0]), ""))
         if scale is None or scale.dtype != np.float32:
             continue
-        axes = [at for at, size in enumerate(_aligned(scale, stored.ndim)) if size > 1]
+        aligned = (1,) * (stored.ndim - scale.ndim) + scale.shape
+        axes = [at for at, size in enumerate(aligned) if size > 1]
         since = _AXIS_SINCE if axes else _SINCE
         fits = scale.ndim <= stored.ndim and len(axes) <= 1
         if not fits or editor.opset < since or any(scale.size != stored.shape[axis] for axis in axes):
@@ -63,11 +63,6 @@ def dequantise_weights(editor: Editor, _: Collection[str]) -> None:
         axis = {"axis": axes[0]} if axes else {}
         made = editor.add("DequantizeLinear", [cast.input[0], *names], f"{mul.output[0]}/dequantised", **axis)
         editor.instead(mul.output[0], made)
-
-
-def _aligned(scale: Array, rank: int) -> tuple[int, ...]:
-    """Return the shape of a scale, led by ones up to a rank."""
-    return (1,) * (rank - scale.ndim) + scale.shape
 
 
 def _undoable(editor: Editor) -> list[onnx.NodeProto]:

@@ -211,17 +211,10 @@ def _unlike(editor: Editor) -> Iterator[tuple[onnx.NodeProto, list[onnx.NodeProt
         scales = [editor.value(reader.input[1]) for reader in readers]
         known = [each for each in scales if each is not None and each.size == 1]
         plain = len(known) == len(scales) == len(concat.input) > 1
-        if (
-            plain
-            and len({each.item() for each in known}) > 1
-            and all(_symmetric(editor, each) for each in readers)
-        ):
+        unlike = plain and len({each.item() for each in known}) > 1
+        zeros = [_zero(editor, each) for each in readers]
+        if unlike and not any(each is None or each.astype(np.float32).any() for each in zeros):
             yield concat, readers, max(known, key=lambda each: float(each.item())).reshape(())
-
-
-def _symmetric(editor: Editor, reader: onnx.NodeProto) -> bool:
-    zero = _zero(editor, reader)
-    return zero is not None and not zero.astype(np.float32).any()
 
 
 def _zero(editor: Editor, reader: onnx.NodeProto) -> Array | None:
