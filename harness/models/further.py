@@ -109,11 +109,8 @@ class Asking:
             yield "workarounds", (found,)
 
     def _bench(self, judged: Judged) -> Callable[..., Judged]:
-        variant = self.model.variant
-        calibrated = tuple(self.given.calibration)
-        return Bench(
-            self.tries, judged.cell.target, variant.recipe, self.flags, variant.precision, calibrated
-        )
+        target, variant, calibrated = judged.cell.target, self.model.variant, tuple(self.given.calibration)
+        return Bench(self.tries, target, variant.recipe, self.flags, variant.precision, calibrated)
 
 
 def graph_of(model: OwnModel) -> onnx.ModelProto:

@@ -130,7 +130,6 @@ class Cutter:
         self.nodes: Sequence[onnx.NodeProto] = self._tensors.nodes
         self._reads = [tuple(dict.fromkeys(reads(node))) for node in self.nodes]
         self._initializers = {tensor.name: tensor for tensor in model.graph.initializer}
-        self._sparse = {tensor.values.name for tensor in model.graph.sparse_initializer}
         self._inputs = {value.name: value for value in model.graph.input}
         self._outputs = {value.name: value for value in model.graph.output}
         self._producers = {
@@ -166,7 +165,7 @@ class Cutter:
         for name in needed:
             if name in self._inputs:
                 inputs.append(self._inputs[name])
-            elif name not in self._initializers and name not in self._sparse:
+            elif name in self._producers:
                 tensor = self._ones(name) if ones else self.constant(name)
                 if tensor is not None:
                     stored.append(tensor)

@@ -145,8 +145,13 @@ def _parsed(file: Path, remedy: str) -> onnx.ModelProto:
 
 
 def _whole(file: Path, model: onnx.ModelProto) -> onnx.ModelProto:
-    """Read the weights beside a model into it."""
-    _refuse_large(file, model)
+    """Read the weights beside a model into it; raises HandledError, before that, if they do not fit into one."""
+    size = sum(map(_length, outside(model)))
+    if size > LARGE:
+        raise HandledError(
+            f"{file}: has {size / 2**30:.1f} GiB of weights, and a model with its weights may have 2; "
+            "cut it into parts, or give a smaller one of the same layers"
+        )
     onnx.load_external_data_for_model(model, str(file.parent))
     return model
 
@@ -179,17 +184,3 @@ def _weights(folder: Path, tensors: list[onnx.TensorProto]) -> Weights:
 def _length(tensor: onnx.TensorProto) -> int:
     """Return how many bytes a tensor takes, wherever they are."""
     return length_of(tensor.data_type, tensor.dims)
-
-
-def _refuse_large(file: Path, model: onnx.ModelProto) -> None:
-    """Raise HandledError if weights beside the model are more than fit into it, before they are read."""
-    size = 0
-    for tensor in outside(model):
-        said = {entry.key: entry.value for entry in tensor.external_data}
-        place = file.parent / said.get("location", "")
-        size += int(said["length"]) if "length" in said else place.stat().st_size
-    if size > LARGE:
-        raise HandledError(
-            f"{file}: has {size / 2**30:.1f} GiB of weights, and a model with its weights may have 2; "
-            "cut it into parts, or give a smaller one of the same layers"
-        )
