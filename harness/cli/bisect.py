@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from harness.case import effective_name
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION
 from harness.cli.project import load_targets
@@ -22,7 +24,6 @@ from harness.models.bisect import (
     agreed,
     bisect,
     check_node,
-    is_upward,
     parse_symptom,
     row_of,
 )
@@ -157,7 +158,7 @@ class _Search:
 
 def _lines(edge: Edge, targets: Mapping[str, Target]) -> tuple[str, str]:
     """Return the change: a sentence, and the same for programs."""
-    worsens = is_upward(tuple(targets.values()))
+    worsens = Version(targets[edge.good].version) <= Version(targets[edge.bad].version)
     good, bad = (f"{name} ({targets[name].version})" for name in (edge.good, edge.bad))
     told = f"first bad: {bad}, last good: {good}" if worsens else f"first good: {good}, last bad: {bad}"
     told += f"; {len(edge.skipped)} skipped" if edge.skipped else ""

@@ -83,11 +83,6 @@ def row_of(targets: Iterable[Target], good: Target, bad: Target) -> tuple[Target
     return tuple(found if found[0] == good else found[::-1])
 
 
-def is_upward(row: Sequence[Target]) -> bool:
-    """Tell whether a row goes from an older version to a newer one."""
-    return Version(row[0].version) <= Version(row[-1].version)
-
-
 @dataclass(frozen=True)
 class Told:
     """A target's answer and why."""

@@ -161,11 +161,6 @@ class Check:
         floats = self.leave_float if isinstance(self.leave_float, str) else ",".join(self.leave_float)
         return Questions(self.blockers, floats, self.workarounds)
 
-    @property
-    def given_flags(self) -> tuple[str, ...]:
-        """Return the builder flags that the user gives."""
-        return (self.flags,) if isinstance(self.flags, str) else tuple(self.flags)
-
     def _chosen(self, matrix: Matrix) -> Matrix:
         """Return the matrix of the targets that are asked for, by default all."""
         if bool(self.before) != bool(self.after):
@@ -173,8 +168,7 @@ class Check:
             raise HandledError(f"{given} names one side; name the other with {other}")
         if self.before and self.before == self.after:
             raise HandledError(f"--from and --to are both {self.before}; name two targets")
-        targets = (self.targets,) if isinstance(self.targets, str) else self.targets
-        return matrix.only([*filter(None, (self.before, self.after)), *targets])
+        return matrix.only([*filter(None, (self.before, self.after)), *_several(self.targets)])
 
     def _models(self, tell: Tell) -> list[OwnModel]:
         """Return the models; of several, one that cannot be read costs its own answers alone."""
@@ -204,7 +198,7 @@ class Check:
             raise HandledError(f"typing {self.typing!r} is none; {known}")
         usual = _sizes(self.opt_shapes, "optShapes") or _sizes(self.shapes, "shapes")
         shapes = Shapes(_sizes(self.min_shapes, "minShapes"), usual, _sizes(self.max_shapes, "maxShapes"))
-        return Wanted(Typing(self.typing), self.given_flags, self.want, shapes, self.max_rel, self.cosine)
+        return Wanted(Typing(self.typing), _several(self.flags), self.want, shapes, self.max_rel, self.cosine)
 
     def _given(self, own: OwnModel, every: dict[str, Given]) -> OwnModel:
         """Return a model built with the user's data, which are put among those of every model by its name."""
@@ -256,7 +250,7 @@ class Check:
             for model in models:
                 mine = [each for each in answers if each.model == model.label and each.ran]
                 prepared.given = given[model.variant.name]
-                asking = Asking(model, mine, self.questions, tries, self.given_flags, prepared.given)
+                asking = Asking(model, mine, self.questions, tries, _several(self.flags), prepared.given)
                 for question, found in asking.answers() if mine else ():
                     tell(Behind(model, question, found))
                     asked |= {each.judged.cell.id: each for each in found}
@@ -270,6 +264,10 @@ def _read(model: Model, wanted: Wanted) -> OwnModel:
     if not model.graph.node:
         raise HandledError("the model has no node in its graph; give another")
     return own_model(model, model.graph.name or "model", wanted, name="model")
+
+
+def _several(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _sizes(given: Sizes, option: str) -> dict[str, tuple[int, ...]]:
