@@ -21,7 +21,7 @@ LARGE = (1 << 31) - 1
 
 
 def check_file(path: Path, most: int) -> None:
-    """Raise OSError, whose `strerror` says it, where a path is no plain file of at most so many bytes.
+    """Raise OSError, with the reason as `strerror`, unless a path is a plain file of at most so many bytes.
 
     A pipe would be waited for without end, and a device may have none.
     """
@@ -70,7 +70,7 @@ def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
 
 
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401  (whatever it holds)
-    """Return parsed JSON; raises ValueError, also where it is nested deeper than Python can follow or holds NaN."""
+    """Return parsed JSON; raises ValueError, also for NaN and for nesting deeper than Python can follow."""
     try:
         return json.loads(text, parse_constant=_no_number)
     except RecursionError as error:

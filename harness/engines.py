@@ -15,17 +15,22 @@ if TYPE_CHECKING:
 class Traits:
     """An engine's names and abilities.
 
-    `product` is its name, `short` the one in a series of versions; `by_major` groups its columns by major version, and
-    `asked` is the filter of the page that takes its versions.
-    `adapter` is its module in harness/agent/engines, and `program` the vendor's own in its images, with its options.
-    `needs_gpu`: it does nothing without a GPU. `for_generation`: it builds for a compute capability that is named.
-    `builds_apart`: a build job makes the file that a run job loads; the others build and run in one job.
-    `graph_alone`: the graph is all that it takes of a recipe. `providers` are where it can run, the default first.
-    `takes_plugins`: a network may hold operators of the user's own.
-    `strong_from` is the first version that takes strongly typed networks, `strong_alone_from` the first that takes no
-    others: builder flags for a precision are gone.
-    `tabled`: its vendor publishes the operators and types of each release's parser (harness/matrix/operators.tsv).
-    `baseline`: the others' graphs and numbers are held against it, and no precision is demanded of it.
+    product: its name.
+    short: its name in a series of versions.
+    adapter: its module in harness/agent/engines.
+    asked: the page's filter for its versions.
+    program: the vendor's own program in its images, with its options.
+    by_major: its columns are grouped by major version.
+    needs_gpu: it needs a GPU to build.
+    for_generation: it builds for a named compute capability.
+    builds_apart: a build job makes the file that a run job loads; other engines build and run in one job.
+    graph_alone: it ignores a recipe's other parts.
+    providers: its execution providers, the default first.
+    baseline: the others' graphs and numbers are held against it, and it need not keep a precision.
+    takes_plugins: a network may hold operators of the user's own.
+    strong_from: the first version that takes strongly typed networks.
+    strong_alone_from: the first version without weakly typed networks and builder flags for a precision.
+    tabled: its vendor publishes the operators and types of each release's parser (harness/matrix/operators.tsv).
     """
 
     product: str

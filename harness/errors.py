@@ -6,7 +6,7 @@ import errno
 import traceback
 from pathlib import Path
 
-#: What the machine is short of, wherever it shows: no mistake of the user, and no fault that a traceback explains.
+#: Errors of a machine short of something: no mistake of the user, and no fault that a traceback explains.
 SHORT_OF = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE})
 _TOP = Path(__file__).resolve().parents[1]
 

@@ -12,11 +12,11 @@ import weakref
 from pathlib import Path
 
 PREFIX = "trt-compat-"
-#: Tells that the folder was locked when it was made: what is locked no more has lost its process.
+#: Marks a folder that was locked when made: an unlocked one has lost its process.
 _MARK = "held"
 _INSIDE = "in"
-#: Where folders are whose path has to be short, and the temporary folder's is not; and how long one may be for a Unix
-#: socket beside what is inside: of 107 bytes those of "/listener-" and eight letters are left for its name.
+#: The parent of folders that need a short path, if the temporary folder's is long; and the longest path for a Unix
+#: socket: its 107 bytes less "/listener-" and eight letters for its name.
 _SHORT, _SOCKETS = "/tmp", 107 - 18  # noqa: S108  (a folder of its own is made in it)
 
 
@@ -55,11 +55,11 @@ def _long() -> bool:
 
 
 def _made(outer: Path) -> tuple[Path, int] | None:
-    """Lock and fill a new folder, None where it was removed meanwhile; return it with the lock's descriptor."""
+    """Lock and fill a new folder; return it with the lock's descriptor, None if it was removed meanwhile."""
     handle = -1
     try:
         handle = os.open(outer, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        # On a file system without locks nothing is marked, so that nothing in use is removed.
+        # A file system without locks gets no marks, so that a folder in use is never removed.
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (outer / _MARK).touch()
@@ -80,7 +80,7 @@ def reap_scratch() -> tuple[str, ...]:
             if _orphaned(path):
                 _remove(path)
             elif _unfilled(path):
-                # Fails where something is in it by now.
+                # Fails if it has content by now.
                 path.rmdir()
             else:
                 continue

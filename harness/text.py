@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Context
 
-#: What a reader cannot see or what turns text around: controls but tab and newline, bidirectional marks, zero-width
+#: Characters that are invisible or turn text around: controls but tab and newline, bidirectional marks, zero-width
 #: characters, byte-order mark, tags; and lone surrogates, which UTF-8 cannot hold.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -43,7 +43,7 @@ def some(words: Sequence[str], most: int = 3, separator: str = ", ") -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """Return the text with no more than `limit` characters, its end replaced by … where it is longer."""
+    """Return the text with no more than `limit` characters, the end of a longer one replaced by …."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -53,7 +53,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def tail(text: str, limit: int) -> str:
-    """Return the last `limit` characters, from the start of a line where that is possible."""
+    """Return the last `limit` characters, from the start of a line if possible."""
     if len(text) <= limit:
         return text
     kept = text[-limit:]
@@ -80,7 +80,7 @@ _MOST_LISTED = 24
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'x'?" for a near miss, else the known names, shortened where there are many."""
+    """Return "did you mean 'x'?" for a near miss, else the known names, many of them shortened."""
     names = list(known)
     folded = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(word.casefold(), folded, n=1)

@@ -35,7 +35,7 @@ class Class(Word):
     INFRA_ERROR = "infra_error"
 
 
-#: What a claim is about, or a class breaks, each reached after those before it.
+#: The subject of a claim, and the part that a class breaks; each is reached after those before it.
 Level = Literal["builds", "runs", "right numbers", "precision"]
 
 
@@ -83,7 +83,7 @@ class ClassRow:
         return () if self.breaks else self.levels
 
 
-#: A row for each class: first those that say nothing, then by how far a cell got. The later, the worse.
+#: A row for each class: first the unjudged ones, then by how far a cell got. The later, the worse.
 CLASSES = {
     Class.NOT_APPLICABLE: ClassRow(
         "does not apply",
@@ -219,8 +219,8 @@ def to_do(cls: Class) -> str:
 class Verdict(Word):
     """An outcome's class held against the claims about it.
 
-    NOT_REPRODUCED: a failure that others claim does not happen, and nobody measured that it ever did.
-    FAILS_WHEN_RUN: the engine was only built here, and others say that it does not run or gives wrong numbers.
+    NOT_REPRODUCED: a claimed failure does not happen, and was never measured.
+    FAILS_WHEN_RUN: the engine was only built here, and a claim says that it does not run or gives wrong numbers.
     """
 
     EXPECTED = "expected"
@@ -288,10 +288,10 @@ class Engine(Word):
 
 
 class Typing(Word):
-    """Where a recipe's precision comes from.
+    """The source of a recipe's precision.
 
     GRAPH: the graph carries it (Q/DQ, Cast, FP16 tensors); versions that need a builder flag to permit the types get
-    the recipe's flags, versions that are always strongly typed get none.
+    the recipe's flags, strongly typed versions do not.
     WEAK: builder flags and calibration decide; a version without them is `api_removed`.
     STRONG: a strongly typed network is demanded; a version without it is `api_removed`.
     """

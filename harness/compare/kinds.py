@@ -16,7 +16,7 @@ from harness.layers.datatype import NARROW, same_precision
 from harness.text import milliseconds
 from harness.words import GOOD, PREDICATE, Basis, Class, Precision, Word, said
 
-#: What a class that works stands at.
+#: The standing of a class that works.
 _STANDS = 2
 #: Nodes named that run in another precision.
 _NODES = 3
@@ -54,10 +54,11 @@ class Pace(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """A variant's `Known` on both sides of a step, with the claims that each stands on.
+    """A variant's `Known` on both sides of a step, both on one GPU if any took part, with the claim behind each.
 
-    `wanted` are nodes with the precision that they should run in. `altered` says that model or recipe differ. Where
-    GPUs took part both sides are of one; `apart` says that they have none in common.
+    wanted: nodes with the precision that they should run in.
+    altered: model or recipe differ.
+    apart: the two sides have no GPU in common.
     """
 
     wanted: tuple[tuple[str, Precision], ...]
@@ -69,18 +70,17 @@ class Pair:
 
     @property
     def nodes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the precisions of the wanted nodes on either side; () where one side is only claimed."""
+        """Return the precisions of the wanted nodes on either side; () if one side is only claimed."""
         sides = zip((self.old, self.new), self.claims, strict=True)
         old, new = (() if claim else one.nodes(self.wanted) for one, claim in sides)
         return old, new
 
     @property
     def open(self) -> bool:
-        """Tell whether two known sides are not told apart.
+        """Return True if both sides are known but cannot be compared.
 
-        That is one and the same claim, where nobody ran either; or one side builds or runs, by a claim that is silent
-        on the precision, and of the other only the precision is known to be lost; or one side could not be built
-        without a GPU, and the other had one.
+        That is so if one claim covers both and neither was run; if one side builds or runs by a claim that is
+        silent on the precision, and the other only lost its precision; or if one side lacked a GPU to build.
         """
         old, new = self.old.stands, self.new.stands
         if old is None or new is None:
@@ -99,7 +99,7 @@ class Pair:
 
     @property
     def unheralded(self) -> bool:
-        """Tell whether the new side fails or loses precision, and nothing is known of the old one."""
+        """Return True if the new side fails or loses precision, and the old one is unknown."""
         return self.old.stands is None and fails(self.new.stands)
 
     @property
@@ -138,7 +138,7 @@ class Pair:
 
     @property
     def pace(self) -> Pace | None:
-        """Return both timings where they are compared."""
+        """Return both timings if they can be compared."""
         old, new = self.old.latency, self.new.latency
         if self.altered or any(self.claims) or old is None or new is None or old.stack != new.stack:
             return None
@@ -147,7 +147,7 @@ class Pair:
         return Pace(old, new, new.low / old.high, new.high / old.low)
 
     def kinds(self) -> list[Kind]:
-        """Return the changes of the variant: none, one, or one and that of its latency."""
+        """Return the changes of the variant: at most one, and that of its latency."""
         return [kind for kind in (self._kind() or self._width(), self._speed()) if kind]
 
     def detail(self, kind: Kind) -> str:
@@ -195,7 +195,7 @@ class Pair:
         return self.old.stands is not self.new.stands or (all(signatures) and signatures[0] != signatures[1])
 
     def _gained(self, by_class: int) -> int:
-        """Return how many wanted nodes gained their precision; by the classes where not all of them are told.
+        """Return how many wanted nodes gained their precision; by the classes if a node's precision is unknown.
 
         The nodes outweigh the classes: ONNX Runtime is not judged by precision, and works without it.
         """
@@ -205,7 +205,7 @@ class Pair:
         return gained or (0 if told else by_class)
 
     def _width(self) -> Kind | None:
-        """Tell a wider type from a narrower one, of nodes that nobody wished for; that fails no step."""
+        """Return the change of width of nodes without a wanted precision; it fails no step."""
         if any(before in NARROW for _, before, _ in self.crossed):
             return Kind.WIDER
         return Kind.NARROWER if self.crossed else None
@@ -255,12 +255,12 @@ def _loss(pair: Pair) -> int:
 
 
 def fails(cls: Class | None) -> bool:
-    """Tell whether a class is known and does not work as wanted; a missing GPU tells nothing."""
+    """Return True if a class is known and does not work as wanted; a missing GPU is no failure."""
     return cls not in (None, Class.NEEDS_GPU_TO_BUILD) and standing(cls) < _STANDS
 
 
 def standing(cls: Class | None) -> int:
-    """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails or is none."""
+    """Return 2 for a class that works, 1 for one that works without its precision, 0 for a failure or no class."""
     return _STANDS if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
 
 
@@ -316,7 +316,7 @@ def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
     pairs = {
         (old, new): like_with_like(Pair(variant.wanted, first[old], first[new], (claims[old], claims[new])))
         for old, new in itertools.product(range(len(numbers)), repeat=2)
-        # A step from the unknown changes nothing that is known.
+        # A step from the unknown is no change.
         if first[old].stands is not None
     }
     found = [
@@ -329,7 +329,7 @@ def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
 
 
 def claim_of(variant: VariantView, cell: Known) -> Expectation | None:
-    """Return the claim that a cell stands on, None where it stands on a record or on nothing."""
+    """Return the claim that a cell stands on, None if it stands on a record or is unknown."""
     return None if cell.claim is None else variant.claims[cell.claim]
 
 
@@ -351,7 +351,7 @@ def _compared(variant: VariantView, cell: Known) -> object:
 
 
 def _compared_claim(claim: Expectation | None) -> object:
-    """Return all of a claim that a step looks at: two measurements may agree, where two reports are two sources."""
+    """Return the part of a claim that a step compares: two measurements may agree, two reports are two sources."""
     if claim is None or claim.basis is not Basis.MEASURED:
         return claim
     return claim.signature, bool(claim.compute_capability), on_precision(claim)

@@ -15,11 +15,11 @@ from harness.known.model import Known, VariantView
 from harness.layers.datatype import NARROW
 from harness.words import GOOD, Basis, Class, Role, Verdict
 
-#: What fails a step. No engine says a word of a lost precision.
+#: The kinds that fail a step. No engine warns of a lost precision.
 _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
-#: Kinds whose rows name what to use meanwhile.
+#: Kinds whose rows name workarounds.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
-#: Workarounds of a variant that are named.
+#: The most workarounds that a row names.
 _MOST = 2
 #: Variants with their cells on one target, by `case.variant`.
 OnTarget = Mapping[str, tuple[VariantView, Known]]
@@ -40,10 +40,13 @@ class Column:
 
 
 class StepRow(NamedTuple):
-    """A change of one kind: in words, the cause, the variants to use meanwhile, how sure, who says so.
+    """A change of one kind.
 
-    `measured` says that nothing in it is only reported, nor of another GPU before than after. `signature` is that of
-    the cause, "" where it has none; `instead` are variant ids.
+    signature: the cause's signature, "" without one.
+    instead: ids of the variants to use meanwhile.
+    measured: both sides were measured, on one GPU.
+    sure: the basis of both sides in words.
+    seen: the sources of reported sides.
     """
 
     kind: Kind
@@ -58,7 +61,7 @@ class StepRow(NamedTuple):
 
 
 class Alone(NamedTuple):
-    """A variant that fails or loses precision on the new side, and of which nothing is known on the old one."""
+    """A variant that fails or loses precision on the new side, and is unknown on the old one."""
 
     variant: str
     text: str
@@ -79,7 +82,7 @@ class Trouble(NamedTuple):
 class Step:
     """The step from one column to another; `known` counts the variants that are known on both sides.
 
-    `run` says of each side whether anything was measured on it.
+    `run` tells for each side whether it has a measurement.
     """
 
     before: str
@@ -196,7 +199,7 @@ def _row(after: Column, name: str, pair: Pair, kind: Kind, names: tuple[str, str
 
 
 def _cause(cell: Known, signature: str) -> str:
-    """Return the title of the cause of a failure: with its nodes where it was measured."""
+    """Return the title of a failure's cause, with its nodes if it was measured."""
     if cell.diagnosis and cell.diagnosis.id == signature:
         return cell.diagnosis.title
     advice = general_advice(signature) if fails(cell.stands) else None
@@ -227,7 +230,7 @@ def _sure(pair: Pair, names: tuple[str, str]) -> str:
 
 
 def _seen(pair: Pair, names: tuple[str, str]) -> str:
-    """Return where a reported side was read, once where both were read in one place."""
+    """Return the sources of the reported sides, a common one once."""
     read = {
         name: seen_by(claim)
         for name, claim in zip(names, pair.claims, strict=True)
@@ -241,7 +244,7 @@ def _seen(pair: Pair, names: tuple[str, str]) -> str:
 def instead(column: OnTarget, variant: VariantView, cell: Known, proofs: Sequence[str]) -> tuple[str, ...]:
     """Return the ids of the workarounds of a variant that hold on a target: measured, else reported, else untried ones.
 
-    `proofs` are the variants that the advice of its signature names. () where it works, or where all are known to fail.
+    `proofs` are the variants that its signature's advice names. () if it works, or if all workarounds fail.
     """
     if cell.stands is None or cell.stands in GOOD:
         return ()
@@ -259,8 +262,8 @@ def _candidates(
 ) -> list[tuple[VariantView, Known]]:
     """Return the workarounds of a variant or of its counterparts, then the proofs of its signature.
 
-    A call that is gone is not needed by the twin that has its precision in the graph. A variant that gives up the
-    narrow types of another is no help where these are lost.
+    The twin with its precision in the graph does not need a removed call. A variant without narrow types is no
+    workaround for losing them.
     """
     own = {other.name: other for other, _ in column.values() if other.case == variant.case}
     family = [variant.name]

@@ -24,8 +24,9 @@ Run = Sequence[tuple[TargetView, Known]]
 class Change:
     """A measured change of a variant between two versions of a series with none measured between them.
 
-    `kind` is "result", "precision" or "attention"; `better` is None where neither side is the better one. `versions` is
-    "1.6 to 1.7".
+    kind: "result", "precision" or "attention".
+    better: None if neither side is better.
+    versions: "1.6 to 1.7".
     """
 
     case: str
@@ -48,9 +49,9 @@ def by_series(row: Run) -> dict[str, Run]:
 
 
 def spans(runs: Mapping[str, Run]) -> list[Span]:
-    """Return a sentence for each series of which something is known, every bound marked measured or reported.
+    """Return a sentence for each series with a known version, every bound marked measured or reported.
 
-    A side series ("RTX, SM 7.5") is told only where it was measured to differ from its main one at the same version.
+    A side series ("RTX, SM 7.5") appears only if it was measured to differ from its main one at the same version.
     """
     found = []
     states = {
@@ -77,7 +78,7 @@ def spans(runs: Mapping[str, Run]) -> list[Span]:
 
 
 class _Point(NamedTuple):
-    """A version, its predicate, and how sure that is; `state` is NOT_RUN where nothing is known."""
+    """A version, its predicate, and how sure that is; `state` is NOT_RUN for an unknown cell."""
 
     target: TargetView
     state: Class
@@ -99,7 +100,7 @@ def _known(point: _Point) -> bool:
 
 
 def _sentence(points: Sequence[_Point], order: Sequence[str]) -> str:
-    """Say the clauses in version order, then which versions nobody tested; `order` are all columns of the series."""
+    """Return the clauses in version order, then the untested versions; `order` are all columns of the series."""
     runs = [list(run) for _, run in groupby(filter(_known, points), key=lambda point: point[1:])]
     clauses = []
     for before, run in zip([None, *runs], runs, strict=False):
@@ -116,7 +117,7 @@ def _sentence(points: Sequence[_Point], order: Sequence[str]) -> str:
 def _clause(
     first: _Point, parts: Sequence[Sequence[str]], before: _Point | None, *, gap: bool, open_end: bool
 ) -> str:
-    """Say what versions do, of which `parts` are neighbours: nothing is said of those between two parts."""
+    """Return a clause about versions; each part holds neighbours, and the versions between two parts are left out."""
     since = first.target.short
     kept = f", {first.chip}" if first.chip else ""
     turn = _turn(before, first)
@@ -137,7 +138,7 @@ def _turn(before: _Point | None, now: _Point) -> str | None:
 
 
 def _untested(points: Sequence[_Point]) -> str:
-    """Name the versions of which nothing is known, neighbours as a range."""
+    """Return the names of the unknown versions, neighbours as a range."""
     groups = [
         [point.target.short for point in group] for known, group in groupby(points, key=_known) if not known
     ]
@@ -177,7 +178,7 @@ def _difference(variant: VariantView, old: Known, new: Known) -> tuple[str, bool
     moved = _moved(old.precision, new.precision, wanted)
     narrow = [each for each in _moved(old.other, new.other, old.other) if _crosses(*each[1:])]
     if moved or narrow:
-        # Where one side does not tell, nothing is known to be gained or lost.
+        # If one side is not reported, it is unknown whether precision was gained or lost.
         told = [
             (before, after, wanted[node])
             for node, before, after in moved

@@ -1,6 +1,6 @@
 """The past of a cell: since when it ends as it does, whether it is flaky, slower, or on another stack; pure.
 
-Results are compared where model, recipe and stack are the same; a result on another GPU is no past of this one. A class
+Results are compared if model, recipe and stack are the same; a result on another GPU is no past of this one. A class
 that differs from one run to the next on the same stack has no cause among the stamps. The cell is flaky: after one such
 change until `SETTLED` runs in a row agree, after several as long as two of them are within the last `WINDOW` runs.
 """
@@ -32,7 +32,7 @@ Event = Literal["first", "steady", "new_failure", "fixed", "changed", "flaky"]
 
 @dataclass(frozen=True)
 class LatencyHistory:
-    """The last run's median, and that of the `runs` before it, in milliseconds; `change` is None for neither."""
+    """The last run's median, and that of the `runs` before it, in milliseconds; `change` is None if small."""
 
     now_ms: float
     before_ms: float
@@ -44,9 +44,11 @@ class LatencyHistory:
 class CellHistory:
     """A cell's past.
 
-    `since` is the time of the first run of the class it has now, `before` the class before that; `first_seen` the time
-    of the first run that ever failed as it fails now, None if it works; `fixed_since` that from which it works, None if
-    it fails or never failed. `flaky` are the classes seen in the recent runs on the present stack, if they disagree.
+    since: the time of the first run of its present class.
+    first_seen: the time of the first run with its present failure, None if it works.
+    fixed_since: the time of the first run since which it works, None if it fails or never failed.
+    flaky: the classes of the recent runs on the present stack, if they disagree.
+    before: the class before the present one.
     """
 
     event: Event
@@ -116,9 +118,9 @@ def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
 
 
 def judge_latency(medians_ms: Sequence[float]) -> LatencyHistory | None:
-    """Return how the last of the medians of runs on one stack compares, the oldest first; None where they are too few.
+    """Return how the last of the medians of runs on one stack compares, the oldest first; None if they are too few.
 
-    It is a change where it differs from the median of the runs before by more than `LEAST`, and from each of them.
+    It is a change if it differs from the median of the runs before by more than `LEAST`, and from each of them.
     """
     *earlier, now = medians_ms[-MOST - 1 :] or [0.0]
     if len(earlier) < NEEDED:

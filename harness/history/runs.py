@@ -38,9 +38,9 @@ _FILE = re.compile(r"\d{4}-\d{2}-\d{2}-[A-Za-z0-9_.-]+\.json")
 class Stack:
     """The machine and software of a result; figures of different stacks are not compared.
 
-    `image` is the digest of a pulled image, the tag of one that was built here, or the packages of a virtual
-    environment; `device` the GPU's name, or the CPU's where nothing ran on a GPU. `compute_capability` is the GPU's,
-    "" where there was none.
+    image: the digest of a pulled image, the tag of one that was built here, or the packages of an environment.
+    device: the GPU's name, or the CPU's if no GPU took part.
+    compute_capability: the GPU's, "" without a GPU.
     """
 
     engine: str
@@ -52,7 +52,7 @@ class Stack:
 
     @property
     def gpu(self) -> tuple[str, str] | None:
-        """Return compute capability and product of the GPU, None where none took part."""
+        """Return compute capability and product of the GPU, None without one."""
         return (self.compute_capability, self.device) if self.compute_capability else None
 
 
@@ -181,7 +181,7 @@ def _line(entry: Entry) -> str:
 
 
 def from_text(text: str) -> RunRecord:
-    """Rebuild a record; raises ValueError, KeyError or TypeError for a text that is none."""
+    """Rebuild a record; raises ValueError, KeyError or TypeError for another text."""
     data = parse_json(text)
     check_schema(data, HISTORY_SCHEMA)
     if not _is_time(data["when"]):
@@ -227,7 +227,7 @@ def update_history(reports: Path, fresh: Iterable[RunRecord]) -> tuple[Path, ...
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file, whole or not at all; raises HandledError where it cannot be, InfraError where the disk is full."""
+    """Write a file, whole or not at all; raises HandledError if that fails, InfraError if the disk is full."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())

@@ -1,1 +1,1 @@
-"""The one account of a cell: measured, else reported, else listed in NVIDIA's tables, else nothing."""
+"""The one account of a cell: measured, else reported, else listed in NVIDIA's tables, else unknown."""

@@ -29,14 +29,14 @@ from harness.record.speaking import took_part
 from harness.text import clip, one_line, tail
 from harness.words import BADNESS, GOOD, PREDICATE, UNJUDGED, Basis, Class, Precision, Verdict, said
 
-#: The reason of a cell of which there is no record.
+#: The reason of a cell without a record.
 NOT_RUN_YET = "not run yet"
 #: The engine's own words that a report keeps of a cell; the log has them all.
 _MOST_ERRORS, _LONGEST_ERROR = 12, 600
 _SEVERE = ("INTERNAL_ERROR", "ERROR")
 #: Precisions that multiply in a float; so do those of weights that are only stored in something narrower.
 _FLOATING = FLOATS | frozenset(WEIGHTS.values())
-#: Predicates of a graph that was not run and of which a finding is drawn.
+#: Predicates of a graph that was not run, by the finding against it.
 _LISTED = {
     State.BLOCKED: "is blocked",
     State.REPORTED: "holds a graph that fails",
@@ -64,9 +64,9 @@ def known_of(
 
 
 def worst_first(judged: Sequence[Judged]) -> list[Judged]:
-    """Return a cell's judged outcomes, the worst first; without those that say nothing and had no GPU beside others.
+    """Return a cell's judged outcomes, the worst first, without unjudged ones that had no GPU if there are others.
 
-    That a build needs a GPU says nothing of those on one: it comes last.
+    A build that only lacked a GPU comes last: it does not speak about builds on one.
     """
     judgeable = [each for each in judged if each.classification.cls not in UNJUDGED]
     kept = [each for each in judged if each in judgeable or took_part(each.outcome) or not judgeable]
@@ -86,9 +86,9 @@ def layers_file(layers: Sequence[Layer]) -> tuple[str, bytes]:
 
 
 def nearest_first(claims: Iterable[Expectation]) -> list[Expectation]:
-    """Return the claims about a cell that nobody ran, the one that it stands on first.
+    """Return the claims about a cell that was not run, the one that it stands on first.
 
-    Measured before reported, of the graph before of a model, and where two of one scope disagree the failure.
+    The order: measured before reported, the graph before a model, then a failure before a success.
     """
 
     def order(claim: Expectation) -> tuple[bool, bool, bool, bool]:
@@ -206,8 +206,8 @@ def chip(
 ) -> str:
     """Return a cell's precision in short: wanted nodes that kept it ("INT8 1/2"), else its layers' precisions.
 
-    `untold` are wanted nodes of which the engine does not tell; they add a question mark ("INT8 1/2?"). Other nodes
-    without a precision vanished rightly and do not count. Empty where the layers are not known.
+    `untold` are wanted nodes whose precision the engine does not report; they add a question mark ("INT8 1/2?"). Other
+    nodes without a precision vanished rightly and do not count. Without layers it is empty.
     """
     if not layers:
         return ""
@@ -226,9 +226,9 @@ def chip(
 def unwanted(
     precision: Mapping[str, Precision], wanted: Collection[str], layers: Sequence[Layer]
 ) -> dict[str, Precision]:
-    """Return the precision of the nodes that are wanted in none: a narrow type or a float.
+    """Return the precision of the nodes that have no wanted one: a narrow type or a float.
 
-    A node that is fused into one layer with a wanted one follows that, and is left out.
+    A node that shares a layer with a wanted one follows it, and is left out.
     """
     follow = {
         (node, precision.get(leader))
@@ -279,7 +279,7 @@ def _lost(judged: Judged) -> Iterator[str]:
 
 
 def _attention_kernel(outcome: Outcome) -> str | None:
-    """Return the kernel that runs all the attention of a graph, "" where several do, None where no layer tells."""
+    """Return the one kernel that runs a graph's attention, "" if several do, None if the layers do not show it."""
     return attention_kernel(outcome.layers) if holds_attention([node.op for node in outcome.nodes]) else None
 
 
@@ -350,7 +350,7 @@ def _six(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-#: What only a failure fills in, where a title goes on without it.
+#: A group that only a failure fills in, in a title that reads well without it.
 _BLANK = re.compile(r", <\w+>(?:,|$)")
 
 
@@ -369,14 +369,14 @@ def advice_of(found: Diagnosis) -> Advice:
 
 
 def shared_advice(every: Sequence[Advice]) -> Advice:
-    """Return one advice for all cells of a signature: in general terms where each names nodes of its own."""
+    """Return one advice for all cells of a signature, in general terms if each names its own nodes."""
     first = every[0]
     texts = {(each.title, each.cause) for each in every}
     return first if len(texts) == 1 else general_advice(first.id) or first
 
 
 def general_advice(signature: str | None) -> Advice | None:
-    """Return the advice of a signature whatever the model; None for none, and for one of another version."""
+    """Return the advice of a signature for any model, None for an unknown signature."""
     return _general().get(signature or "")
 
 
@@ -388,7 +388,7 @@ def in_general(signature: Signature) -> Advice:
 
 
 def without_blanks(title: str) -> str:
-    """Return a title without the groups that only a failure fills in, where it can do without."""
+    """Return a title without the groups that only a failure fills in, if it reads well without them."""
     return _BLANK.sub("", title)
 
 

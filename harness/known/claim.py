@@ -10,7 +10,7 @@ from harness.case import Expectation
 from harness.text import clip
 from harness.words import PREDICATE, Class, Level
 
-#: Where the table was read; older ones: https://developer.nvidia.com/cuda-legacy-gpus.
+#: The table's source; older ones: https://developer.nvidia.com/cuda-legacy-gpus.
 SOURCE = "https://developer.nvidia.com/cuda-gpus"
 
 
@@ -45,7 +45,7 @@ GENERATIONS = (
 
 
 def gpus(specifier: str, *, jetson: bool = False) -> tuple[Generation, ...]:
-    """Return the generations that a specifier of compute capabilities takes in; none for "", which says nothing."""
+    """Return the GPU generations that a specifier of compute capabilities takes in; () for ""."""
     fits = SpecifierSet(specifier)
     return tuple(
         each for each in GENERATIONS if specifier and each.jetson is jetson and each.capability in fits
@@ -62,7 +62,7 @@ def gpus_said(specifier: str, *, jetson: bool = False) -> str:
     return ", ".join(f"{architecture} ({', '.join(names)})" for architecture, names in found.items())
 
 
-#: What a claim of the class `ok` says at each level: who says "it builds" has not said "it works".
+#: The predicate of an `ok` claim at each level: "it builds" does not mean "it works".
 _AT_LEVEL: dict[Level, str] = {
     "builds": "builds",
     "runs": "runs",
@@ -78,7 +78,7 @@ def drawn(claim: Expectation) -> Class:
 
 
 def says(claim: Expectation) -> str:
-    """Return a claim as a predicate, with the GPUs that it is about where it is not about every one."""
+    """Return a claim as a predicate, with its GPUs unless it is about every one."""
     plain = _AT_LEVEL[claim.level] if claim.outcome is Class.OK and claim.level else PREDICATE[claim.outcome]
     return f"{plain}{_on_gpus(claim)}"
 
@@ -103,12 +103,12 @@ def on_precision(claim: Expectation) -> bool:
 
 
 def source(claim: Expectation) -> str:
-    """Return the title of a claim's source, "" where it has none."""
+    """Return the title of a claim's source, "" without one."""
     return (claim.source.title or claim.source.url) if claim.source else ""
 
 
 def seen_by(claim: Expectation) -> str:
-    """Return where a claim comes from and the note there: "reported by users in TensorRT issue 3640: on Orin"."""
+    """Return a claim's provenance and note: "reported by users in TensorRT issue 3640: on Orin"."""
     note = clip(claim.note, _LONGEST_NOTE)
     if not claim.source:
         return note

@@ -86,9 +86,9 @@ class Workarounds(Struct, frozen=True):
 
 
 class Further(Struct, frozen=True):
-    """The tries of one model on one target; null for a question that was not asked.
+    """The tries of one model on one target; a question that was not asked is null.
 
-    `cell` is the id of the model's own cell, `model` what the user called it.
+    `cell` is the id of the model's own cell, `model` the user's name for it.
     """
 
     cell: str

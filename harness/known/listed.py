@@ -22,7 +22,7 @@ _LISTED: Mapping[int, str] = {
     onnx.TensorProto.INT4: "INT4",
     onnx.TensorProto.UINT8: "UINT8",
 }
-#: What the tables' lists of types have besides; any other type is in none of them, and blocks everywhere.
+#: Further types in the tables' lists; a type outside of all lists blocks everywhere.
 _FREE = frozenset(
     getattr(onnx.TensorProto, name)
     for name in ("UNDEFINED", "FLOAT", "FLOAT16", "DOUBLE", "INT8", "INT32", "INT64", "BOOL")
@@ -36,9 +36,11 @@ _FUNCTION = "local function"
 class State(Word):
     """The gist of a static answer, the first that applies.
 
-    BLOCKED: NVIDIA's table has no importer, not the type, or a restriction that the graph breaks. REPORTED: a failure
-    is claimed of a pattern that the graph holds. RESTRICTED: the table restricts, and the graph does not decide.
-    UNKNOWN: no table, or two that disagree. CLEAR: nothing is known against it, which is no promise.
+    BLOCKED: NVIDIA's table lacks the importer or the type, or has a restriction that the graph breaks.
+    REPORTED: the graph holds a pattern that is claimed to fail.
+    RESTRICTED: the table restricts the operator, and the graph does not decide whether it complies.
+    UNKNOWN: there is no table, or two tables disagree.
+    CLEAR: the tables hold no objection, which is no promise.
     """
 
     BLOCKED = "blocked"
@@ -50,7 +52,7 @@ class State(Word):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that speaks against a model; `first` is the first table without it, where it is blocked."""
+    """An objection to a model; for a blocked one `first` is the first table without its operator."""
 
     state: State
     node: str | None = None
@@ -65,7 +67,7 @@ class Finding:
         return ": ".join(filter(None, (where, f"{self.restriction or ''}{since}")))
 
 
-#: What tables say of a model, the gravest finding or that it is clear, with the releases of these tables.
+#: The gravest finding against a model, or that it is clear, with the releases of the tables that agree on it.
 TabledAnswer = tuple[Finding, tuple[str, ...]]
 
 
@@ -73,8 +75,8 @@ TabledAnswer = tuple[Finding, tuple[str, ...]]
 class Static:
     """The static answer for a model on a target; `findings` are all that lead to it, the gravest first.
 
-    `remark` says that the model's opset is above what a table names, which blocks nothing by itself. `elsewhere` is
-    reported of the same version on another platform, and leads to nothing here.
+    remark: the model's opset is above the table's highest, which by itself does not block the model.
+    elsewhere: reports about the same version on another platform, without effect on the answer.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -106,7 +108,7 @@ class StaticModel:
         }
 
     def on(self, target: Target) -> tuple[Finding, ...]:
-        """Return the findings of NVIDIA's tables on the model on a TensorRT; none of another engine."""
+        """Return the findings of NVIDIA's tables about the model on a TensorRT; () for another engine."""
         before, after = tables_around(target.version)
         if not target.traits.tabled:
             words = f"NVIDIA's tables are not of {target.traits.product}"
@@ -126,7 +128,7 @@ class StaticModel:
         return first if first and first.state in (State.BLOCKED, State.RESTRICTED) else None
 
     def by_tables(self) -> tuple[TabledAnswer, ...]:
-        """Return what each table says of the model, tables that say the same together, the oldest first."""
+        """Return each table's findings about the model, the oldest first; tables that agree are joined."""
         found: dict[Finding, list[str]] = {}
         for release, answers in self._answers.items():
             findings = (
@@ -137,7 +139,7 @@ class StaticModel:
         return tuple((finding, tuple(releases)) for finding, releases in found.items())
 
     def remark(self, target: Target) -> str:
-        """Return the sentence that the opset is above the highest that the target's table names; "" where it is not."""
+        """Return a sentence if the opset is above the highest in the target's table, else ""."""
         tables = [each for each in tables_around(target.version) if each]
         highest = max((each.opset for each in tables), default=0)
         if not target.traits.tabled or self.opset <= highest:
@@ -169,7 +171,7 @@ def against(use: Use, table: OperatorTable, *, plugins: bool = False) -> tuple[S
             return State.BLOCKED, f"no importer of an operator of {use.node.domain}"
         return State.UNKNOWN, f"an operator of {use.node.domain}, which needs a plugin"
     if importer is None:
-        # What is no operator of ONNX may be a plugin, TensorRT's own too.
+        # An operator outside of ONNX may be a plugin, TensorRT's own too.
         known = _is_known(use.operator)
         return (
             (State.BLOCKED, "no importer")
@@ -197,9 +199,9 @@ def _is_known(operator: str) -> bool:
 
 
 def _kinds(use: Use) -> Iterable[str]:
-    """Yield the types of a node's tensors that block where a table lacks them.
+    """Yield the types of a node's tensors that a table must list.
 
-    A row of QuantizeLinear and DequantizeLinear names those of the first input.
+    The rows of QuantizeLinear and DequantizeLinear list the types of the first input alone.
     """
     quantises = use.operator in {"QuantizeLinear", "DequantizeLinear"}
     for at, name in enumerate((*use.node.input, *use.node.output)):
@@ -218,7 +220,7 @@ def _between(
 ) -> Finding | None:
     """Return the finding on a node between two tables, or beyond the last."""
     if after is None:
-        # Beyond the last table an importer stays; what was lacking may have come.
+        # Beyond the last table an importer stays, and a missing one may have come.
         words = f"the last table is of {before.release}: {one.restriction}" if one else ""
         return Finding(State.UNKNOWN, one.node, one.operator, words) if one else None
     if (one and one.state) == (other and other.state):

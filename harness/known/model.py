@@ -17,12 +17,14 @@ from harness.words import UNJUDGED, Basis, Class, Engine, Precision, Role, Verdi
 
 @dataclass(frozen=True)
 class TargetView:
-    """A column. `family` is the group it stands in; `series` names targets whose versions can be compared.
+    """A column; a fact without a source is "".
 
-    `short` is the version as a reader says it ("8.6"); `stamps` are those of the latest run shown, if any; `commands`
-    are the lines that make its container by hand; the last one starts it, and takes a command. `gpus` are those that it
-    runs on, by product, of the compute capabilities that `compute_capability` takes in; these and the following are ""
-    where nothing says so.
+    family: the group of the column.
+    series: the name of targets whose versions can be compared.
+    short: the version as readers write it ("8.6").
+    stamps: the stamps of the latest run shown, if any.
+    commands: the lines that make its container by hand; the last one starts it and takes a command.
+    gpus: the products that it runs on, by `compute_capability`.
     """
 
     id: str
@@ -64,7 +66,7 @@ class TargetView:
 
 @dataclass(frozen=True)
 class NodeView:
-    """A node: the name that engines report it under, operator, and tensors in the operator's order ("" for none)."""
+    """A node: the engines' name of it, operator, and tensors in the operator's order ("" for one left out)."""
 
     name: str
     op: str
@@ -74,7 +76,7 @@ class NodeView:
 
 @dataclass(frozen=True)
 class GraphView:
-    """A model's graph; `types` are "float32 1x3x64x64" by tensor, of initialisers too, where they can be inferred."""
+    """A model's graph; `types` are "float32 1x3x64x64" by tensor or initialiser, as far as inferred."""
 
     nodes: tuple[NodeView, ...] = ()
     inputs: tuple[str, ...] = ()
@@ -92,9 +94,11 @@ class Span:
 
 @dataclass(frozen=True)
 class VariantView:
-    """A row; `reproduced` says where a claimed failure was measured, "" where nobody claims one.
+    """A row.
 
-    `wanted` are nodes with the precision that they should run in; readers filter rows by `topics`.
+    wanted: nodes with the precision that they should run in.
+    topics: the words that readers filter rows by.
+    reproduced: the targets that showed a claimed failure in a measurement, "" without such a claim.
     """
 
     case: str
@@ -122,7 +126,7 @@ class VariantView:
 
 @dataclass(frozen=True)
 class CaseView:
-    """A section of rows; `seed` is its place among the problems that the project began with, None for others."""
+    """A section of rows; `seed` is its place among the project's first problems, None for others."""
 
     name: str
     title: str
@@ -132,7 +136,7 @@ class CaseView:
     seed: int | None = None
 
 
-#: Stamps that two timings share where they are compared; the engine, its libraries and its image may differ.
+#: Two timings are compared if they share these stamps; the engine, its libraries and its image may differ.
 _STACK = ("cpu", "cpus", "kernel", "machine", "gpu", "gpu_uuid", "cuda_driver_api", "driver")
 
 
@@ -153,10 +157,12 @@ class Advice:
 class Timing:
     """Latency in milliseconds over `n` samples.
 
-    `low` and `high` enclose the median with 99.5 %; None where the samples carry no comparison, and `noise` says why.
-    `stack` is short for the machine: timings of different stacks are not compared. `spread` is the interquartile range
-    over the median, `upload` the median of copying the inputs to the device; `before` and `after` are readings of the
-    GPU's sensors.
+    low, high: an interval that holds the median with 99.5 %; None if the samples allow no comparison.
+    noise: why the samples allow no comparison.
+    stack: a hash of the machine; timings of different stacks are not compared.
+    spread: the interquartile range over the median.
+    upload: the median time of copying the inputs to the device.
+    before, after: readings of the GPU's sensors.
     """
 
     median: float
@@ -198,13 +204,13 @@ class OnGpu:
 
     @property
     def key(self) -> tuple[str, str] | None:
-        """Return compute capability and product; None where no GPU took part."""
+        """Return compute capability and product; None without a GPU."""
         return (self.compute_capability, self.gpu) if self.compute_capability else None
 
 
 @dataclass(frozen=True)
 class Layers:
-    """Where a cell's layers lie beside the report, by hash, and how many there are."""
+    """The file of a cell's layers beside the report, by hash, and their number."""
 
     sha256: str
     count: int
@@ -216,18 +222,27 @@ class Layers:
 class Known:
     """The one account of a cell: class, basis, precision, numbers, claims.
 
-    `cls` is the record's class; of a cell without one that of the nearest claim. `basis` is None where nothing is known
-    and `evidence` is False where cases/measured.yaml alone has the measurement. `stands` is the class that a step
-    compares: that of the claim where an engine was only built and others say that it fails when it is run. `text` is a
-    predicate ("builds (INT8 1/1)"), `reason` a sentence. `claims` are indices into the variant's claims, the nearest
-    first. `stale` says that a result of another model, recipe or engine version exists and is not shown. `precision` is
-    by node, `other` of the nodes that are wanted in no precision and not fused with one that is; `chip` is it in short.
-    `why` has a sentence for each node that multiplies and ran coarser than asked or allowed, from the tactics tried.
-    `demanded` is False for the baseline, which need not keep a precision. `instead` are `case.variant` ids to use
-    meanwhile on this target. `static` is the gravest finding against the graph without a run: with no record and no
-    claim a blocked, reported or restricted one is the basis, and a blocked one stands. `gpu` is compute capability and
-    product, `by_gpu` the results of all GPUs that took part, the worst first, where any did. `stamps` is the id of the
-    run, `when` the cell's UTC time, `by_hand` lines to paste that do the same without this project.
+    cls: the record's class; without a record, the class of the nearest claim.
+    basis: None if the cell is not known.
+    evidence: False if only cases/measured.yaml has the measurement.
+    stands: the class that a step compares; for an engine that only built here and that a claim says fails when
+        run, the claim's class.
+    text: a predicate, "builds (INT8 1/1)".
+    reason: a sentence.
+    claims: indices into the variant's claims, the nearest first.
+    stale: a result of another model, recipe or engine version exists and is not shown.
+    precision: the precision of each node.
+    other: the precision of nodes without a wanted one that share no layer with a wanted node.
+    chip: the precision in short.
+    why: a sentence for each node that multiplies and ran coarser than asked or allowed.
+    demanded: False for the baseline, which need not keep a precision.
+    instead: `case.variant` ids to use meanwhile on this target.
+    static: the gravest finding against the graph without a run; the basis if there is no record and no claim.
+    gpu: compute capability and product.
+    by_gpu: the results of all GPUs that took part, the worst first.
+    stamps: the id of the run.
+    when: the cell's UTC time.
+    by_hand: lines to paste that do the same without this project.
     """
 
     id: str
@@ -279,12 +294,12 @@ class Known:
 
     @property
     def claim(self) -> int | None:
-        """Return the claim that the cell stands on where no record does, or that says how a built engine fails."""
+        """Return the claim that stands in for a record, or that says how a built engine fails."""
         rests = self.claims and (not self.measured or self.verdict is Verdict.FAILS_WHEN_RUN)
         return self.claims[0] if rests and self.stands is not None else None
 
     def nodes(self, wanted: Sequence[tuple[str, Precision]]) -> tuple[str, ...]:
-        """Return the precision of each wanted node, "" where that is not told; () where no layers are known."""
+        """Return the precision of each wanted node, "" if it is not reported; () without layers."""
         if self.layers is None:
             return ()
         found = (self.precision.get(node, Precision.UNKNOWN) for node, _ in wanted)
@@ -292,7 +307,7 @@ class Known:
 
     @property
     def beside(self) -> tuple[Known, ...]:
-        """Return the cell on each further GPU, of which neither nodes nor samples are at hand."""
+        """Return the cell on each further GPU, without nodes and samples."""
         return tuple(self._on_gpus())
 
     def _on_gpus(self) -> Iterator[Known]:

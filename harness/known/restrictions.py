@@ -12,7 +12,7 @@ from onnx.inliner import inline_local_functions
 
 from harness.case.graph_reader import Extents, GraphReader, attribute, inferred, name_at, subgraphs
 
-#: A tensor's dimensions, None for one that is not fixed.
+#: A tensor's dimensions; None for a dimension that is not fixed.
 Shape = tuple[int | None, ...]
 _RESIZED = {
     "mode": ("nearest", "linear"),
@@ -30,7 +30,7 @@ _MOST_K = 3840
 
 @dataclass(frozen=True)
 class Use:
-    """A node where it stands: `operator` as a table calls it, `name` as the engine does."""
+    """A node in its graph: `operator` by the table's name, `name` by the engine's."""
 
     node: onnx.NodeProto
     scope: GraphReader
@@ -42,16 +42,16 @@ class Use:
         return attribute(self.node, name, default)
 
     def listed(self, name: str) -> list[object]:
-        """Return an attribute that is a list; none where it is left out."""
+        """Return an attribute that is a list; () if it is left out."""
         value = self.attribute(name)
         return list(value) if isinstance(value, list | tuple) else []
 
     def given(self, index: int) -> str:
-        """Return the name of an input; "" where it is left out."""
+        """Return the name of an input; "" if it is left out."""
         return name_at(self.node.input, index)
 
     def shape(self, index: int = 0) -> Shape | None:
-        """Return the dimensions of an input, None where nobody knows how many."""
+        """Return the dimensions of an input, None if the rank is unknown."""
         return _fixed(self.scope.shapes.get(self.given(index)))
 
     def rank(self, index: int, *wanted: int) -> bool | None:
@@ -60,14 +60,14 @@ class Use:
         return None if shape is None else len(shape) in wanted
 
     def constant(self, index: int) -> bool | None:
-        """Tell whether an input is a constant or left out; None where nodes compute it of other tensors."""
+        """Return True if an input is a constant or left out; None if nodes compute it from other tensors."""
         name = self.given(index)
         if not name or name in self.scope.constants:
             return True
         return False if name in self.scope.inputs else None
 
     def values(self, index: int) -> np.ndarray | None:
-        """Return a constant input's values, None where they are not in the graph."""
+        """Return a constant input's values, None if they are not in the graph."""
         return self.scope.value(self.given(index))
 
 
@@ -177,7 +177,7 @@ def _position(use: Use) -> bool | None:
     return None if kind is None else kind == onnx.TensorProto.INT64
 
 
-#: By its name in operators.tsv: whether a use keeps a restriction, None where the graph does not decide.
+#: By name in operators.tsv: whether a use keeps a restriction, None if the graph does not decide.
 KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "attention-attributes": lambda use: (
         not (use.attribute("qk_matmul_output_mode", 0) or use.attribute("softcap", 0.0))
@@ -188,7 +188,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "branches-rank": lambda use: _branches(use, broadcast=False),
     "cache-axis": lambda use: use.attribute("axis", -2) == -2,  # noqa: PLR2004
     "cache-rank": lambda use: _all(use.rank(0, 4), use.rank(1, 4)),
-    # Of Slice and Pad the axes are the fourth input, else the second.
+    # Slice and Pad take the axes as the fourth input, others as the second.
     "constant-axes": lambda use: use.constant(3 if use.operator in {"Slice", "Pad"} else 1),
     "constant-axis": lambda use: use.constant(1),
     "constant-depth": lambda use: use.constant(1),

@@ -70,8 +70,8 @@ def _inheritance_problems(document: Document) -> Iterator[Problem]:
 def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Give every target the fields of the one it extends; one that it gives itself, `needs` too, replaces the whole.
 
-    `label` and `group` are not handed down: two columns of the same name tell a reader nothing; nor is the day on which
-    another version was released.
+    `label` and `group` are not handed down, as two columns of one name would confuse a reader; nor is the release day
+    of another version.
     """
     merged: dict[str, dict[str, Any]] = {}
     for name, fields in targets.items():
@@ -161,7 +161,7 @@ def _is_specifier(text: str) -> bool:
 
 
 def _bad_pins(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Find a pin of the engine itself to another version, as is left where a copied target was edited by half."""
+    """Find a pin of the engine itself to another version, as a half-edited copy of a target has."""
     module = canonicalize_name(fields["engine"])
     for index, pin in enumerate(fields.get("packages", [])):
         try:

@@ -19,10 +19,10 @@ from harness.words import Engine
 
 Platform = Literal["linux/amd64", "linux/arm64", "jetson"]
 BuildKind = Literal["ngc", "tarball", "l4t", "packages"]
-#: Where ONNX Runtime runs; "" for the other engines.
+#: The execution provider of ONNX Runtime; "" for the other engines.
 Provider = Literal["", "cpu", "cuda"]
 
-#: Fields of a target that are told and decide nothing.
+#: Fields of a target that do not affect a run.
 _SAID = frozenset(
     (
         *("label", "group", "sources", "notes", "line"),
@@ -44,11 +44,13 @@ class Build:
 
 @dataclass(frozen=True)
 class Needs:
-    """The needs of a target from a machine.
+    """The needs of a target from a machine; each text is a version specifier, "" for any.
 
-    `driver`, `compute_capability` and `l4t` are version specifiers, "" for any: of the NVIDIA driver, of the
-    GPU, and of Jetson Linux. `recommended` is of the driver too, and refuses nothing. Where `gpu` is False the
-    target builds without one, and `compute_capability` says which GPU can run the engine.
+    gpu: False if the target builds without a GPU.
+    driver: of the NVIDIA driver.
+    compute_capability: of the GPU that runs the engine.
+    l4t: of Jetson Linux.
+    recommended: of the driver too, but never a reason to refuse one.
     """
 
     gpu: bool
@@ -77,7 +79,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a fact about the image or the pins was read."""
+    """The source of a fact about the image or the pins."""
 
     url: str
     says: str = ""
@@ -85,11 +87,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Slurm:
-    """Where a Slurm cluster runs a target.
+    """The way that a Slurm cluster runs a target.
 
-    `options` are long options of sbatch with their values: "" for one that has none, None for one that is left out.
-    `python` runs the harness on the nodes, "" for the Python that runs here. `cells` is the number of cells in a task,
-    0 for all of the target's.
+    options: long options of sbatch with their values: "" for a bare one, None for one that is left out.
+    python: runs the harness on the nodes, "" for the Python that runs here.
+    cells: the number of cells in a task, 0 for all of the target's.
     """
 
     options: tuple[tuple[str, str | None], ...] = ()
@@ -99,18 +101,21 @@ class Slurm:
 
 @dataclass(frozen=True)
 class Target:
-    """One engine version on one platform.
+    """One engine version on one platform; exactly one of `image` and `build` is set.
 
-    Its container image is `image` (pulled) or `build` (made here); exactly one is set. `packages` are exact pins for
-    Python `python`: the content of a build of kind "packages", and of a virtual environment where Docker is not
-    used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins `image`, or the base of
-    `build`. `compute_capability` is the GPU generation to build for, None for the engine's own default; `provider` is
-    where ONNX Runtime runs, "" for the other engines. `sources` tell the image's content. `size_gb` is
-    transferred by a pull of the image or base, None where no source says; `cuda`, `jetpack` and `released`, the day of
-    the engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
-    where matrix.yaml declares it. `slurm` is for a cluster. `host` is the machine whose daemon runs it, as
-    `ssh://...`, "" for the daemon that Docker's own variables name. Where it is `untrusted`, each cell has a container
-    of its own, and none is run in a virtual environment.
+    image: the container image to pull.
+    build: the container image to make here.
+    digest: pins `image`, or the base of `build` ("sha256:...").
+    packages: exact pins for a build of kind "packages" and for a virtual environment; () if no index has the engine.
+    compute_capability: the GPU generation to build for, None for the engine's own default.
+    timeout_s: for one cell.
+    memory_mib: for the container.
+    sources: tell the image's content.
+    line: of its entry in matrix.yaml.
+    size_gb: the transfer of a pull of the image or base, None if not known.
+    released: the day of the engine's release; "" if not known, as `cuda` and `jetpack`.
+    host: the machine whose daemon runs it, `ssh://...`; "" for the daemon that Docker's own variables name.
+    untrusted: each cell has a container of its own, and virtual environments are not used.
     """
 
     name: str
@@ -157,13 +162,13 @@ class Target:
 
     @property
     def pull_reference(self) -> str:
-        """Return the image to pull, or the base of the build, with the digest where known."""
+        """Return the image to pull, or the base of the build, with the digest if known."""
         name = self.image if self.build is None else self.build.base
         return f"{name}@{self.digest}" if self.digest else str(name)
 
     @property
     def unsourced(self) -> str:
-        """Return the sentence that no source tells the content of its image; "" where one or a pin does."""
+        """Return a sentence if neither a source nor a pin tells the content of its image, else ""."""
         if self.sources or not (self.image or (self.build and self.build.kind in ("ngc", "l4t"))):
             return ""
         return f"no source says which {self.traits.product} this image holds; a run will"
@@ -205,7 +210,7 @@ class Matrix:
         raise HandledError(f"{self.path} has no target {name!r}; {hint}")
 
     def only(self, names: str | Iterable[str]) -> Matrix:
-        """Return the matrix of the targets of these names, in its own order; all of it where there is no name.
+        """Return the matrix of the targets of these names, in its own order; all of it without a name.
 
         Raises HandledError as `target` does.
         """
@@ -216,9 +221,9 @@ class Matrix:
 def versions_agree(declared: str, reported: str) -> bool:
     """Tell whether two version strings name the same release.
 
-    Equal component by component; where one has more components, those of the other must be its beginning and at least
-    three (the wheel of build 10.2.0.19 reports "10.2.0"). Post, dev and local parts are packaging and do not
-    count (the wheel of 9.2.0.5 is 9.2.0.post12.dev5); a pre-release agrees only with its own text.
+    They agree if they are equal component by component. A shorter one must have at least three components and begin the
+    longer one (the wheel of build 10.2.0.19 reports "10.2.0"). Post, dev and local parts are packaging and do not count
+    (the wheel of 9.2.0.5 is 9.2.0.post12.dev5); a pre-release agrees only with its own text.
     """
     if declared == reported:
         return True

@@ -25,7 +25,7 @@ class Importer:
 class OperatorTable:
     """NVIDIA's table of one release, "10.1": the importer of each operator that has one.
 
-    `opset` is the highest that the table names, `link` where it stands.
+    `opset` is the highest that the table names, `link` its address.
     """
 
     release: str
@@ -68,7 +68,7 @@ def restrictions() -> Mapping[str, str]:
 def tables_around(version: str) -> tuple[OperatorTable | None, OperatorTable | None]:
     """Return the tables of the last release up to a TensorRT version's minor and of the first from it on.
 
-    They are one where a table is of that minor; None where there is no release on that side.
+    Both are the same table for a listed minor; a side without a release is None.
     """
     minor = Version(version).release[:2]
     before = [each for each in operator_tables() if Version(each.release).release <= minor]

@@ -1,4 +1,4 @@
-"""Cells, the selection of some of them, and those that mean nothing on their target."""
+"""Cells, their selection by expression, and the reasons for leaving one out on its target."""
 
 from harness.plan.cells import Cell, all_cells, claims_about, failed_before, inapplicable_because, series
 from harness.plan.select import find, select, taken_along

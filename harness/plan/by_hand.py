@@ -1,6 +1,6 @@
-"""The lines that do a cell by hand, for a bug report: trtexec where that does the same, else repro.py with a recipe.
+"""The lines that do a cell by hand, for a bug report: trtexec if it can do the same, else repro.py with a recipe.
 
-trtexec's options moved with the API: the precision flags are gone in 11, where every network is strongly typed.
+trtexec's options moved with the API: the precision flags are gone in 11, which types every network strongly.
 Source: samples/common/sampleOptions.cpp and sampleEngines.cpp of NVIDIA/TensorRT at the release tags 8.5.2 to 11.1.
 """
 
@@ -23,16 +23,16 @@ from harness.matrix import Target
 from harness.plan.cells import Cell, inapplicable_because
 from harness.words import Typing
 
-#: The program that builds or runs a model by its recipe; it needs nothing of this project.
+#: The program that builds or runs a model by its recipe, without this project.
 REPRO = Path(__file__).with_name("repro.py")
-#: Where the project's image keeps its compiled plugin.
+#: The path of the compiled plugin in the project's image.
 PLUGIN = "/opt/compat/plugins/libcompat_identity.so"
 
 _UNTRIED = "# these lines were not tried here: no such image and no such GPU was at hand"
 _COMPILED = (
     "# no image of NVIDIA's has the plugin: building the project's image compiles docker/plugin to that path"
 )
-#: Where TensorRT for RTX has its counterpart of trtexec, which no wheel holds.
+#: The source of the trtexec of TensorRT for RTX, which no wheel holds.
 _SDK = "# its wheels hold no program; tensorrt_rtx is in NVIDIA's SDK: {0}"
 _SDK_PAGE = "https://docs.nvidia.com/deeplearning/tensorrt-rtx/latest/installing-tensorrt-rtx/installing.html"
 #: Images of the vendor's own that have trtexec and the bindings in them.
@@ -48,8 +48,10 @@ _WORDS = ("--verbose", "--profilingVerbosity=detailed", "--dumpLayerInfo")
 class ByHand:
     """How to do a cell by hand, in the folder of its model.
 
-    `lines` are to be pasted together, those that begin with # are remarks; the last line that does not is `command`,
-    but for the environment that it is called in. All is empty for a cell that means nothing on its target.
+    lines: to be pasted together; those that begin with # are remarks.
+    command: the last line that is no remark, without the environment that it is called in.
+
+    Everything is empty for a cell that does not apply to its target.
     """
 
     lines: tuple[str, ...] = ()
@@ -58,7 +60,7 @@ class ByHand:
 
     @property
     def recipe(self) -> tuple[str, str] | None:
-        """Return the name of the recipe that repro.py reads, and its text; None where trtexec does the same."""
+        """Return the name of the recipe that repro.py reads, and its text; None if trtexec does the same."""
         return (
             (_recipe_file(self.asked["model"]), json.dumps(self.asked, indent=1) + "\n")
             if self.asked
@@ -75,8 +77,8 @@ class ByHand:
 def by_hand(cell: Cell, data: bytes, digest: str = "", model: str = "") -> ByHand:
     """Return the lines that do by hand the same as a cell does with the model `data`.
 
-    `digest` is that of the image that the cell was measured in, or that this was built on, "" where none was; `model`
-    the name of the file, by default `model_file`.
+    digest: that of the image in which the cell was measured, or of its base; "" without an image.
+    model: the name of the file, by default `model_file`.
     """
     if inapplicable_because(cell) is not None:
         return ByHand()
@@ -101,9 +103,9 @@ def _recipe_file(model: str) -> str:
 
 
 def asked_of(cell: Cell, model: str, data: bytes) -> dict[str, Any] | None:
-    """Return a cell's recipe as repro.py reads it, None where repro.py could not follow it.
+    """Return a cell's recipe as repro.py reads it, None if repro.py cannot follow it.
 
-    That is with arrays of the user's own, and with an input that is no tensor, which no engine takes.
+    It cannot follow arrays of the user's own and an input that is no tensor, which no engine takes.
     """
     variant, target = cell.variant, cell.target
     inputs = _inputs(data, variant.recipe.profiles)
@@ -187,10 +189,10 @@ def _published_image(target: Target, digest: str) -> str:
 
 
 def trtexec_line(cell: Cell, model: str, *, quantised: bool) -> str | None:
-    """Return the command on the saved `model`, None where there is no trtexec or where it would do something else.
+    """Return the command on the saved `model`, None if trtexec is missing or would do something else.
 
-    `quantised`: there are Q/DQ nodes in the model. Without them and with INT8 trtexec calibrates with random data, and
-    with them it sets no calibrator: it never uses the one of a recipe.
+    `quantised`: the model has Q/DQ nodes. Without them trtexec calibrates INT8 with random data, and with them it sets
+    no calibrator: it never uses a recipe's.
     """
     target, recipe = cell.target, cell.variant.recipe
     if target.traits.program is None or recipe.calibrator or recipe.mark_outputs:
@@ -206,7 +208,7 @@ def trtexec_line(cell: Cell, model: str, *, quantised: bool) -> str | None:
 def _precision(recipe: Recipe, target: Target) -> list[str] | None:
     version = Version(target.version)
     if version >= Version(target.traits.strong_alone_from):
-        # Without its flags it would build another engine, where the API has no such flags and builds none.
+        # Without the recipe's flags trtexec would build another engine, whereas the API lacks them and fails.
         return None if recipe.typing is Typing.WEAK else []
     if recipe.typing is Typing.STRONG:
         return ["--stronglyTyped"] if version >= _STRONG_TYPING else None
@@ -221,7 +223,7 @@ def _parser_flags(recipe: Recipe, target: Target) -> list[str] | None:
 
 
 def _parser_flag(name: str, version: Version, *, on: bool) -> str | None:
-    """Return trtexec's option for a parser flag, "" where it is the default, None where trtexec has none.
+    """Return trtexec's option for a parser flag, "" for the default, None for a missing option.
 
     8.5 knows no such flag: the recipe fails there, and trtexec without an option does not.
     """

@@ -1,6 +1,6 @@
 """Cells: every variant on every target, in the order of the report.
 
-Here stands too which claims hold in a cell, where a claimed failure was reproduced, and which cells mean nothing.
+Also the claims that hold in a cell, the targets that reproduce a claimed failure, and the cells that do not apply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.words import SHOWS_NO_FAILURE, Basis, Class, to_do
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant on one target; `id` is `case.variant-target`, also its pytest id; nothing takes it apart.
+    """One variant on one target; `id` is `case.variant-target`, also its pytest id, and is never taken apart.
 
     `earlier` are the targets of an earlier version of the same engine, platform, GPU generation and provider.
     """
@@ -34,7 +34,7 @@ class Cell:
 def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
     """Return all cells, ordered by case, variant and target, each as its source lists them.
 
-    The targets of an untrusted case are untrusted. Raises HandledError where two cells would have one id.
+    The targets of an untrusted case are untrusted. Raises HandledError if two cells would have one id.
     """
     earlier = {target.name: _earlier(matrix, target) for target in matrix}
     usual = tuple(matrix)
@@ -66,9 +66,9 @@ def series(target: Target) -> tuple[object, ...]:
 def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Expectation, ...]:
     """Return the claims that stand in this cell on a GPU of this compute capability; None is any, "" is none.
 
-    One of something alike stands in none, nor does one of a source that names no version, nor one of a GPU that the
-    target does not run on: a GeForce is no Jetson. Where it is either, the GPU generation that the target builds for
-    counts, if it declares one. That a build needs a GPU says nothing where there is one.
+    A claim about a sibling, from a source without versions, or about a GPU that the target does not run on (a GeForce
+    is no Jetson) never stands. Without a compute capability the one that the target builds for counts, if declared. A
+    claim that a build needs a GPU does not stand on a machine that has one.
     """
     target = cell.target
     return tuple(
@@ -92,7 +92,7 @@ def _has_gpu(target: Target, claim: Expectation) -> bool:
 
 
 def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
-    """Return where the variant was measured failing, on this target or an earlier version of its platform; or "".
+    """Return the place of a measured failure of the variant on this target or an earlier version of it, or "".
 
     On a GPU, a measurement without one or on one of the same compute capability counts.
     """
@@ -125,7 +125,7 @@ def _measured_on(claim: Expectation) -> Version:
 def reproduced_on(
     cells: Iterable[Cell], seen: Mapping[str, Collection[Class]] | None = None
 ) -> tuple[str, ...] | None:
-    """Return the targets on which a variant was measured to fail as others claim; None where nobody claims a failure.
+    """Return the targets on which a variant was measured to fail as claimed; None without a claim of a failure.
 
     `cells` are those of the variant, `seen` the classes that were measured in each, beside the accepted ones.
     """
@@ -149,7 +149,7 @@ def reproduced_said(targets: Collection[str] | None) -> str:
 
 
 def inapplicable_because(cell: Cell) -> str | None:
-    """Return why a cell means nothing on its target, or None where it is to be run.
+    """Return why a cell does not apply to its target, or None if it is to be run.
 
     A removed API is not decided here: it is run, and the agent reports which name is missing.
     """
@@ -189,7 +189,7 @@ def _outside_the_graph(recipe: Recipe) -> list[str]:
 
 
 def _same_graph(case: Case, variant: Variant) -> Variant | None:
-    """Find the variant that builds the same bytes and asks for nothing beside the graph."""
+    """Find the variant that builds the same bytes and has no wish beside the graph."""
     return next(
         (
             other
@@ -204,7 +204,7 @@ def _same_graph(case: Case, variant: Variant) -> Variant | None:
 
 @functools.cache
 def _model_hash(variant: Variant) -> str:
-    """Return the hash of a model, "" where it cannot be built."""
+    """Return the hash of a model, "" if it cannot be built."""
     try:
         return variant.model_sha256()
     except HandledError:

@@ -1,7 +1,7 @@
 """Builds a model with TensorRT, or runs it with ONNX Runtime, as its recipe says, on the engine's public API alone.
 
-In the folder of the model: `python3 repro.py RECIPE.json`, with the recipe's engine, and NumPy where inputs are drawn.
-Where a version lacks an API the program ends at its name, as the cell does, and in the same order.
+In the folder of the model: `python3 repro.py RECIPE.json`, with the recipe's engine, and NumPy for drawn inputs. If a
+version lacks an API the program ends at its name, as the cell does, and in the same order.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def shape(builder: Any, network: Any, config: Any, recipe: Asked) -> None:
 
 
 def calibrator(asked: Asked, trt: Any) -> Any:
-    """Return the recipe's calibrator, wrong where the recipe has it wrong on purpose."""
+    """Return the recipe's calibrator, wrong if the recipe wants a wrong one."""
     wish = asked["recipe"]["calibrator"]
     left = iter(batches(asked, wish))
     handed = on_host() if wish["fault"] == "host_pointer" else on_device()

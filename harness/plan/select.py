@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find(cells: Sequence[Cell], cell_id: str) -> Cell:
-    """Return a cell by its id; raises HandledError, with the nearest id, where there is none."""
+    """Return a cell by its id; raises HandledError, with the nearest id, for an unknown one."""
     by_id = {cell.id: cell for cell in cells}
     if cell_id not in by_id:
         raise HandledError(f"there is no cell {cell_id!r}; {did_you_mean(cell_id, by_id)}")
@@ -55,7 +55,7 @@ def select(cells: Iterable[Cell], expression: str) -> tuple[Cell, ...]:
 
 
 def taken_along(cells: Iterable[Cell], expression: str, alone: str = "--target") -> str:
-    """Return the sentence that a name of an expression is a target's and took others along; "" where none did.
+    """Return a sentence if a target's name in an expression also selected other targets, else "".
 
     `alone` is the option that takes one target.
     """

@@ -11,7 +11,7 @@ from harness.errors import HandledError, InfraError
 
 try:
     import lzma
-except ImportError:  # Some build Python without liblzma; all but what is packed by xz works there.
+except ImportError:  # A Python built without liblzma runs everything but xz files.
     lzma = None  # type: ignore[assignment]
 
 #: Bytes that one packed file may unpack to.
@@ -23,7 +23,7 @@ _MEMORY = 80 << 20
 
 
 def compress(name: str, data: bytes) -> bytes:
-    """Return data packed by itself; `name` is its name in an error where it is too large."""
+    """Return data packed by itself; an error for too much data calls it `name`."""
     _need_lzma(name)
     if len(data) > LIMIT:
         raise HandledError(
@@ -34,11 +34,11 @@ def compress(name: str, data: bytes) -> bytes:
 
 
 def decompress(path: Path, limit: int | None = None) -> bytes:
-    """Return the content of an xz file; raises InfraError where it is damaged, or holds more bytes than the limit."""
+    """Return the content of an xz file; raises InfraError if it is damaged, or holds more bytes than the limit."""
     _need_lzma(str(path))
     limit = limit or LIMIT
     try:
-        # What cannot be packed becomes a little longer.
+        # Incompressible data become a little longer.
         packed = read_bytes(path, 2 * limit)
     except OSError as error:
         raise InfraError(f"{path}: cannot be read ({error.strerror})") from error
@@ -57,7 +57,7 @@ def decompress(path: Path, limit: int | None = None) -> bytes:
 
 
 def inflate(path: Path, limit: int | None = None) -> bytes:
-    """Return the content of a gzip file; raises OSError where it is damaged, or holds more."""
+    """Return the content of a gzip file; raises OSError if it is damaged, or holds more."""
     limit = limit or LIMIT
     reader = zlib.decompressobj(_GZIP)
     try:

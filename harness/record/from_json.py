@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 _Kind = TypeVar("_Kind")
-#: msgspec keeps what it knows of a class on the class from the moment that it begins to look at it: a second thread
-#: that comes meanwhile reads what is not there yet, and the process ends with SIGSEGV.
+#: msgspec stores its knowledge of a class on the class while still gathering it: a second thread that reads it too
+#: early ends the process with SIGSEGV.
 _LEARNING = threading.Lock()
 
 

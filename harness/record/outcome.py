@@ -1,10 +1,9 @@
-"""The record of one cell, everything that was observed and nothing that was concluded, and the form of its log.
+"""The record of one cell, all observations and no conclusions, and the form of its log.
 
 Records are immutable and round-trip through JSON. Everything right of the store works from these alone. A log is
-entries `[kind] text`, of which a reader can tell where each begins: a line that continues an entry and would look like
-the beginning of another has one blank before it, so that an engine's text can neither be taken for a note of the
-harness nor get lost. The first entry, `stamps`, names the cell and run; `left out` counts texts for which neither log
-nor record has room.
+entries `[kind] text`. A line that continues an entry and looks like the beginning of another gets a blank before it, so
+that an engine's text can neither pass for a note of the harness nor get lost. The first entry, `stamps`, names the cell
+and run; `left out` counts texts beyond the bounds of log and record.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Message:
 
 @dataclass(frozen=True)
 class ParserError:
-    """One entry of the ONNX parser's error list; `node` is the ONNX node name where the version gives it."""
+    """One entry of the ONNX parser's error list; `node` is the ONNX node name if the version gives it."""
 
     text: str
     code: str = ""
@@ -65,11 +64,12 @@ class ParserError:
 
 @dataclass(frozen=True)
 class End:
-    """How the job ended, and its child process with it unless that was kept for the next.
+    """The end of a job, and of its child process unless that was kept for the next.
 
-    `detail` is a sentence ("killed by SIGSEGV"); `peak_rss_bytes` is the high-water mark of all its job's processes,
-    None of a child that had done jobs of other cells: `jobs_before` is how many. `cuda_error` is the first error of
-    CUDA that the job left behind.
+    detail: a sentence ("killed by SIGSEGV").
+    peak_rss_bytes: the high-water mark of the job's processes, None for a child that had done other cells' jobs.
+    jobs_before: how many jobs the child had done.
+    cuda_error: the first error of CUDA that the job left behind.
     """
 
     kind: EndKind
@@ -95,9 +95,9 @@ class TensorUse:
 class Layer:
     """One engine layer, normalised across engines and schemas.
 
-    `precision` is the type the layer computes in: for a convolution that of its data and weights.
-    `onnx_nodes` are the effective names (`harness.case.effective_name`) of the nodes it came from.
-    `time_ms` is the median of a profiled run, or None where none was made.
+    precision: the type that the layer computes in; for a convolution that of its data and weights.
+    onnx_nodes: the effective names (`harness.case.effective_name`) of the nodes it came from.
+    time_ms: the median of a profiled run, None if it was not profiled.
     """
 
     name: str
@@ -115,8 +115,10 @@ class Layer:
 class Combination:
     """One combination of formats that the builder offered for a layer, `Int8(4096,4096:32,64,1) -> Float(4096,64,1)`.
 
-    `tactic` names the fastest of the `timed` ones and `time_us` is its time; None if none was timed. `refused` counts
-    the runners without a valid tactic. `short_of_memory` tells of a tactic that was skipped for lack of it.
+    time_us: the time of the fastest tactic, None if the builder timed no tactic.
+    tactic: the fastest of the `timed` ones.
+    refused: the number of runners without a valid tactic.
+    short_of_memory: a tactic was skipped for lack of memory.
     """
 
     formats: str
@@ -160,7 +162,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Tactics:
-    """What the builder tried for a layer: its combinations, prices of their conversions, and the conversions made."""
+    """The builder's tries for a layer: its combinations, prices of their conversions, and the conversions made."""
 
     layer: str
     combinations: tuple[Combination, ...]
@@ -184,9 +186,9 @@ class Accuracy:
     shape_matches: bool = True
 
 
-#: Phases of what is done with an engine that was built.
+#: Phases that need a built engine.
 ON_AN_ENGINE = frozenset({"load", "run", "time", "profile"})
-#: Beside what the sensors said: the processes of others that nvidia-smi listed on the GPU.
+#: The entry beside the sensors: the processes of others that nvidia-smi listed on the GPU.
 OTHERS = "other_processes"
 
 
@@ -194,9 +196,10 @@ OTHERS = "other_processes"
 class Latency:
     """All samples of the timed run, in milliseconds, in the order taken.
 
-    `clock` names their clock and `scope`, in words, the work between its two readings. `upload_ms` are
-    samples of copying all inputs from page-locked host memory to the device, which is no part of `samples_ms`.
-    `before` and `after` are readings of the GPU's sensors, by name with unit, empty where none can be read.
+    clock: the clock of the samples.
+    scope: the work between its two readings, in words.
+    upload_ms: samples of copying all inputs from page-locked host memory to the device, no part of `samples_ms`.
+    before, after: readings of the GPU's sensors, by name with unit; empty if no sensor can be read.
     """
 
     samples_ms: tuple[float, ...]
@@ -212,9 +215,9 @@ class Latency:
 class Node:
     """An ONNX node of the model: its effective name and operator, and the precision that the graph itself asks of it.
 
-    `precision` is a word of `harness.words.Precision`, "" where the graph asks for none; of a node that only changes a
-    type it is the type that it brings into the graph (harness/layers/asked.py). `fed` says how quantised data come to
-    it, where engines are known to stumble over that (harness/layers/asked.py).
+    precision: a word of `harness.words.Precision`, "" without a request; for a node that only changes a type, the
+        type that it brings into the graph (harness/layers/asked.py).
+    fed: the way in which quantised data come to it, if engines are known to stumble over that.
     """
 
     name: str
@@ -227,10 +230,11 @@ class Node:
 class Stamps:
     """The machine, versions and inputs of an outcome, by which two outcomes are comparable or not.
 
-    `when` is UTC, ISO 8601. `harness_commit` is that of the harness's checkout, with a "+" where it was changed, empty
-    where it was installed. `environment` holds facts of the agent: engine and Python version, CUDA, driver, GPU name,
-    UUID and compute capability, CPU, C library. `account` is that of who sent the record in, empty where the project
-    measured itself; one that was sent in does not say the GPU's UUID.
+    when: UTC, ISO 8601.
+    environment: facts from the agent: engine and Python version, CUDA, driver, GPU, its UUID and compute capability,
+        CPU, C library. A record that was sent in lacks the UUID.
+    harness_commit: the commit of the harness's checkout, with a "+" for local changes; "" if it was installed.
+    account: the sender of the record; "" for the project's own.
     """
 
     model_sha256: str = ""
@@ -252,12 +256,15 @@ class Stamps:
 class Outcome:
     """Everything observed in one cell.
 
-    `phases` are seconds in the order they ran; `failed_phase` is the phase that did not finish, and `missing_api` the
-    exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run,
-    `uncompared` one on why the numbers of one that ran were not compared. `messages` leaves out VERBOSE lines and
-    repetitions beyond three, and cuts long ones; the whole log, with the native library's own output, is in the
-    store under `log_sha256`. `builds_beside` is how many other builds were on the GPU during its own. `key` is a hash
-    of all that could have changed it (`run/key.py`), "" where it is not to be taken for another run's.
+    reason: one sentence for a cell that did not run.
+    phases: seconds, in the order they ran.
+    failed_phase: the phase that did not finish.
+    missing_api: the exact name that the recipe needs and this version lacks.
+    messages: the engine's, cut, without VERBOSE lines and repetitions beyond three.
+    log_sha256: the hash of the whole log in the store, with the native library's own output.
+    uncompared: one sentence on why the numbers of a cell that ran were not compared.
+    builds_beside: the number of other builds on the GPU during its own.
+    key: a hash of all that could have changed it (`run/key.py`), "" if another run must not reuse it.
     """
 
     cell: str
@@ -292,7 +299,7 @@ class Outcome:
 
     @staticmethod
     def blank(cell: Cell, state: State, reason: str, stamps: Stamps | None = None) -> Outcome:
-        """Return the record of a cell in which nothing was observed, with the reason."""
+        """Return the record of a cell without observations, with the reason."""
         return Outcome(
             cell=cell.id,
             case=cell.case.name,
@@ -308,7 +315,7 @@ class Outcome:
         return dataclasses.asdict(self)
 
     def as_read(self) -> Outcome:
-        """Return the record as it comes back from its JSON; raises ValueError or TypeError where it would not.
+        """Return the record as it comes back from its JSON; raises ValueError or TypeError if it would not.
 
         A record that was written and cannot be read cost every reader of its folder.
         """

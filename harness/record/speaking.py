@@ -1,7 +1,7 @@
-"""Pick the outcomes that speak for a cell: current ones, one for each GPU, and one without where it adds something.
+"""Pick the outcomes that speak for a cell: current ones, one for each GPU, and one without if it adds a failure.
 
-A record of another model, recipe or engine version than today's is stale: it is kept and shown as such, and speaks for
-nothing. The engine version counts because matrix.yaml moves: a target that goes from one patch to the next keeps its
+A record of another model, recipe or engine version than today's is stale: it is kept and shown as such, but does not
+speak. The engine version counts because matrix.yaml moves: a target that goes from one patch to the next keeps its
 name, and its cells keep their ids. GPUs are distinct by compute capability, product and driver branch: the same product
 under two branches is two, as long as both are current.
 """
@@ -36,7 +36,7 @@ class Gpu:
 
 
 def gpu_of(stamps: Stamps) -> Gpu | None:
-    """Return the GPU that an agent saw, or None where it saw none, as where an engine only built on a CPU."""
+    """Return the GPU that an agent saw, or None without one, as for a build on a CPU."""
     seen = stamps.environment
     capability, product = seen.get("compute_capability", ""), seen.get("gpu", "")
     if not capability or not product:
@@ -136,7 +136,7 @@ class _Candidate:
 
 
 #: Which of two outcomes of a cell on one GPU, or without one, speaks: each rule says whether it prefers the one to the
-#: other, and the first that prefers either decides. If none does the later speaks, by `stamps.when`, then by its place.
+#: other, and the first that prefers either decides. Otherwise the later speaks, by `stamps.when`, then by its place.
 RULES: Mapping[str, Callable[[_Candidate, _Candidate], bool]] = {
     "a current outcome to a stale one": lambda one, _: not one.stale,
     "one that was run to one that was not": lambda one, _: one.ran,
@@ -183,7 +183,7 @@ def _side_by_side(of_cell: dict[Gpu | None, _Candidate]) -> tuple[Outcome, ...]:
 
 
 def took_part(outcome: Outcome) -> Gpu | None:
-    """Return the GPU of an outcome; None where the cell was not tried on it, though the machine may have one."""
+    """Return the GPU of an outcome; None if the cell was not tried on it, though the machine may have one."""
     return gpu_of(outcome.stamps) if outcome.state in ("done", "infra_error") else None
 
 

@@ -95,9 +95,9 @@ class Store:
         return (self.path / RECORDS).is_dir()
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
-        """Record an outcome for good, its log first; return it as recorded, with the log's hash where it has one.
+        """Record an outcome for good, its log first; return it as recorded, with its log's hash.
 
-        In place of one that no reader would take, its cell's infra_error is recorded, with a sentence.
+        An unreadable outcome is replaced by its cell's infra_error, with a sentence.
         """
         if log_text:
             outcome = dataclasses.replace(outcome, log_sha256=self._write_log(log_text))
@@ -114,7 +114,8 @@ class Store:
     def absorb(self, other: Source) -> int:
         """Append the records that another holds and this one lacks, with their logs; return how many.
 
-        Doing it again adds nothing. A record whose log the other lacks is taken in without it, and a sentence is told.
+        Doing it again has no effect. A record whose log the other lacks is taken in without it, with a sentence to the
+        user.
         """
         known = {_line(outcome) for outcome in self.outcomes()}
         before, lost = len(known), []
@@ -158,8 +159,8 @@ class Store:
     def outcomes(self) -> Iterator[Outcome]:
         """Yield every record, file by file in name order, each in the order written.
 
-        A torn last line is passed over. Of a line elsewhere that is no record a sentence is told, with file and line,
-        and the others are read: in silence it could turn a recorded regression into "not run".
+        A torn last line is passed over. Any other line that is no record costs a sentence with file and line, and the
+        rest is read: in silence it could turn a recorded regression into "not run".
         """
         for path, data in files_of(self.path / RECORDS, ".jsonl"):
             yield from read_records(path, data, self._pass_over)
@@ -169,7 +170,7 @@ class Store:
         return speaking(self.outcomes(), stale)
 
     def log(self, sha256: str) -> str:
-        """Return a whole log; raises HandledError where it is missing or does not have the hash in its name."""
+        """Return a whole log; raises HandledError if it is missing or does not have the hash in its name."""
         if not _SHA256.fullmatch(sha256):
             raise HandledError(f"{sha256[:80]!r}: is the name of no log; run the cell again")
         path = self._log_path(sha256)
@@ -224,7 +225,7 @@ def _line(outcome: Outcome) -> bytes:
 
 
 def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterator[Outcome]:
-    """Yield the records of a file's bytes, without a torn last line; tell of each other line that is none."""
+    """Yield the records of a file's bytes, without a torn last line; report each other line that is no record."""
     *lines, tail = data.split(b"\n")
     for number, line in enumerate([*lines, tail], start=1):
         if not line.strip():
@@ -233,7 +234,7 @@ def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterat
             record = parse_json(line)
         except ValueError as error:
             if number > len(lines):
-                # Its writer was killed in mid-line: `append` had not returned, nothing that was promised is lost.
+                # Its writer was killed in mid-line: `append` had not returned, so no promise is broken.
                 return
             tell(f"{path}:{number}: not a record ({error}); it is passed over: mend or delete that line")
             continue
@@ -253,7 +254,7 @@ def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterat
 
 
 def readable(outcome: Outcome) -> Outcome:
-    """Return an outcome, or where no reader would take it the record that its cell is to have."""
+    """Return an outcome if readers can take it, else the record that its cell is to have."""
     try:
         outcome.as_read()
     except (ValueError, TypeError, RecursionError) as error:
