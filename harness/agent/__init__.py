@@ -1,1 +1,1 @@
-"""The program that runs beside the engine: Python 3.8, standard library, knows nothing of the host."""
+"""The program that runs beside the engine, in Python 3.8 with the standard library, without knowledge of the host."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Mapping, Optional
 
 #: The program for `python -c`: read the zip from standard input into anonymous memory and import from there. The
-#: current folder is none to import from: jobs write there.
+#: current folder is never imported from: jobs write there.
 BOOTSTRAP = """
 import os, sys
 def read(n):

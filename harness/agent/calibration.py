@@ -18,7 +18,7 @@ from harness.agent.cuda import CudaError, Device
 _SCALES = (1.0, 0.5, 0.75, 0.25)
 _PARENTS = {"entropy": "IInt8EntropyCalibrator2", "minmax": "IInt8MinMaxCalibrator"}
 
-#: What calibrators of the job in hand have raised.
+#: The exceptions of the present job's calibrators.
 raised: List[BaseException] = []
 
 
@@ -72,8 +72,8 @@ class Batches:
 def make_calibrator(trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: Device) -> Any:
     """Return a calibrator of the recipe's kind; `inputs` are raw float32 by network input name, or all own batches.
 
-    Its `cache` is the one that the builder wrote, None before. None is given from one cell to another: it would hide
-    which calibrator and which version the ranges come from.
+    Its `cache` is the one that the builder wrote, None before. A cache never passes from one cell to another: it would
+    hide which calibrator and which version the ranges come from.
     """
     parent = getattr(trt, _PARENTS[recipe["kind"]])
     batches = Batches(recipe, inputs, device)
@@ -105,7 +105,7 @@ def make_calibrator(trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], 
 
 
 def blame(errors: Sequence[BaseException]) -> Optional[Tuple[str, str]]:
-    """Return ("engine" or "agent", one sentence) for exceptions of calibrators, None where there are none.
+    """Return ("engine" or "agent", one sentence) for exceptions of calibrators, None without any.
 
     A CUDA error while a batch is copied comes from the work before it on the device: the engine's own, or that of a
     wrong calibrator, whose recipe says so. Anything else is a fault of this program.

@@ -1,8 +1,8 @@
-"""The child process: does jobs with the engine, one or many behind each other, and says what each left behind.
+"""The child process: does jobs with the engine, one or many behind each other, and reports the traces of each.
 
 A process serves many jobs because its engine is slow to wake: TensorRT 8.6's builder hashes and maps 1 GB and takes
-754 MB of the GPU for its kernels, 9 s each time. A job that changes what others would notice ends the process: `done`
-tells the agent.
+754 MB of the GPU for its kernels, 9 s each time. A job whose changes others would notice ends the process: `done` tells
+the agent.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from harness.agent import cuda
 from harness.agent.protocol import Decoder, Frame, Message, encode, read_message
 from harness.agent.watch import end_with_parent
 
-#: What each job gets anew.
+#: The variables that each job gets anew.
 _OWN = (b"TMPDIR",)
 
 
@@ -93,7 +93,7 @@ def _do(engine: Any, job: Message, frame: Frame, events: int) -> int:
             gc.collect()
         left = cuda.left_behind()
     except MemoryError:
-        # What pybind11 makes of an engine's std::bad_alloc too.
+        # pybind11 turns an engine's std::bad_alloc into this too.
         traceback.print_exc()
         return 1
     except BaseException as error:
@@ -125,7 +125,7 @@ def _environment() -> Dict[bytes, bytes]:
 
 
 def _changed(before: Dict[bytes, bytes]) -> str:
-    """Return the name of a variable that a job has changed, "" for none."""
+    """Return the name of a variable that a job has changed, or ""."""
     after = _environment()
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     return min(names).decode("utf-8", "replace") if names else ""

@@ -111,7 +111,7 @@ class NoDriver(CudaError):
 
 
 class Driver:
-    """libcuda with checked calls; raises NoDriver where there is none."""
+    """libcuda with checked calls; raises NoDriver without one."""
 
     def __init__(self) -> None:
         try:
@@ -233,7 +233,7 @@ class Device:
     def close(self) -> None:
         """Free everything taken through this object; never raises.
 
-        A context that a kernel has broken refuses to free too, and that was reported where it happened.
+        A context that a kernel has broken refuses to free too, and that was reported at its time.
         """
         frees = [("cuMemFree_v2", address) for address in self._memory]
         frees += [("cuMemFreeHost", address) for address in self._pinned]
@@ -286,7 +286,7 @@ class Device:
         self.driver.call("cuMemsetD8Async", address, value, size, self.stream)
 
     def synchronize(self) -> None:
-        """Wait for the stream; raises CudaError where work on it failed."""
+        """Wait for the stream; raises CudaError if work on it failed."""
         self.driver.call("cuStreamSynchronize", self.stream)
 
     def event(self) -> Event:
@@ -324,9 +324,9 @@ def note(text: str) -> None:
 
 
 def left_behind() -> str:
-    """Return the first error of CUDA since the last call, which whoever uses the context next may meet; "" for none.
+    """Return the first error of CUDA since the last call, which the context's next user may meet, or "".
 
-    A kernel that fails breaks its context for good: that is asked too, where this process has ever used CUDA.
+    A kernel that fails breaks its context for good: that is checked too, if this process has ever used CUDA.
     """
     try:
         library = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD)
@@ -342,11 +342,11 @@ def left_behind() -> str:
 
 
 def advice(code: int) -> str:
-    """Return the remedy for a code, "" for one that says nothing of the machine."""
+    """Return the remedy for a code, "" for one that is not about the machine."""
     return _ADVICE.get(code, "")
 
 
 def advice_in(text: str) -> str:
-    """Return the remedy for the first code that an engine's message names, "" where it names none of these."""
+    """Return the remedy for the first known code in an engine's message, or ""."""
     codes = [int(found.group(1)) for found in _IN_TEXT.finditer(text)]
     return next((_ADVICE[code] for code in codes if code in _ADVICE), "")

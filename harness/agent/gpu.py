@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from harness.agent.cuda import CudaError, Device, Driver, NoDriver, Stopwatch
 from harness.agent.engines import Emit, MachineFault
 
-#: nvmlClocksEventReasons* (nvml.h): bits that hold the clocks below what was asked for.
+#: nvmlClocksEventReasons* (nvml.h): bits that hold the clocks below the requested ones.
 _REASONS = {
     0x1: "idle",
     0x2: "application clocks",
@@ -32,14 +32,14 @@ _CLOCKS = {"sm_clock_mhz": 1, "memory_clock_mhz": 2}
 _TEMPERATURE_GPU = 0
 #: How copies are timed: all are of one size over one path, so fewer samples than of a run are enough.
 _COPIES = {"warmup_s": 0.01, "iterations": 20, "window_s": 0.0, "most": 20, "budget_s": 1.0}
-#: What goes to the device and back before any engine is asked.
+#: The data that go to the device and back before any engine is asked.
 _PATTERN = bytes(range(256)) * 4096
 
 
 def opened() -> Device:
     """Return the first device; raises MachineFault, in CUDA's words and with the remedy.
 
-    Nothing of a cell has happened yet: a refusal here meets every cell.
+    No cell has begun yet: a refusal here meets every cell.
     """
     try:
         return Device()
@@ -50,8 +50,8 @@ def opened() -> Device:
 def check(emit: Emit, *, needed: bool) -> bool:
     """Use the first GPU once (memory, copies, a timed fill), report it as a fact, and tell whether it can be used.
 
-    Trouble raises MachineFault where a GPU is needed. Else it is a fact too, `gpu_trouble`, except
-    where there is no driver at all, as on most machines.
+    Trouble raises MachineFault if a GPU is needed. Else it is a fact too, `gpu_trouble`, except on a machine without a
+    driver, as most are.
     """
     try:
         found = Driver().devices()
@@ -103,7 +103,7 @@ def latency(
 
 
 def upload_times(device: Device, inputs: List[bytes]) -> List[float]:
-    """Return the milliseconds of each copy of all inputs to the device; empty where there is nothing to copy."""
+    """Return the milliseconds of each copy of all inputs to the device; empty without inputs."""
     if not any(inputs):
         return []
     copies = [(device.allocate(len(data)), device.pin(data), len(data)) for data in inputs]
@@ -156,13 +156,13 @@ def _samples(once: Callable[[], float], timing: Dict[str, Any]) -> List[float]:
 
 
 def read_sensors(uuid: str) -> Dict[str, str]:
-    """Return the readings of the sensors of the GPU of this UUID, by name with unit; empty where there are none."""
+    """Return the readings of the sensors of the GPU of this UUID, by name with unit; empty without sensors."""
     facts = _nvml(uuid)
     return facts or _files("/sys")
 
 
 def driver_version() -> str:
-    """Return the version of the NVIDIA driver, "" where it cannot be told."""
+    """Return the version of the NVIDIA driver, "" if unknown."""
     library = _load()
     if library is not None:
         text = ctypes.create_string_buffer(96)

@@ -1,13 +1,13 @@
 """The stream between host, agent and child: frames, and the one table of their contents.
 
 A frame is `MAGIC`, the id of a job, two big-endian 32-bit lengths, a JSON message, a body of raw bytes. The magic
-catches a stream that something else has written into. The id is made by the host, at random, for each job and stands on
+catches a stream that another writer has written into. The id is made by the host, at random, for each job and stands on
 every frame of that job, in the child's pipe too: a frame of another id is not that job's, whoever wrote it.
 
 A child holds an engine and a model of a stranger's, so its frames are checked against the table: by the agent, which
 ends a child that sends anything else, and by the host again. A frame within the table is the child's claim about its
-own cell, and nobody can check it: adapter and engine are one process, and `agent_fault` and `unavailable` too may be
-the engine's own words. They cost its own cell, which is then never a good one.
+own cell, and cannot be checked: adapter and engine are one process, and `agent_fault` and `unavailable` too may be the
+engine's own words. They cost its own cell, which is then never a good one.
 """
 
 import json
@@ -129,8 +129,8 @@ def _one_of(*words: str) -> Check:
 _SENSORS = {"upload_ms": _numbers, "before": _facts, "after": _facts}
 _PHASE = _one_of(*PHASES, *PREFLIGHT_PHASES)
 
-#: What a child may say of its job. `done` is for the agent: without it a child that ended in order was cut short. It
-#: tells what the next job in the same child would meet: an error of CUDA, the name of a changed variable.
+#: The messages of a child about its job. `done` is for the agent: without it a child that ended in order was cut short.
+#: It names the traces for the next job in the same child: an error of CUDA, the name of a changed variable.
 FROM_CHILD: Dict[str, Kind] = {
     "agent_fault": Kind({"text": _text}, 16),
     "calibration_cache": Kind({}, 4, body=True),
@@ -162,13 +162,13 @@ FROM_CHILD: Dict[str, Kind] = {
     "unavailable": Kind({"text": _text}, 16),
 }
 
-#: What the agent says before the first job, which no child may.
+#: The messages of the agent before the first job, forbidden to a child.
 GREETINGS: Dict[str, Kind] = {
     "hello": Kind({"facts": _facts}, 1),
     "hello_failed": Kind({"error": _text}, 1),
 }
-#: What a host hears of a job, and harness/run/observation.py takes in: what its child said, and what the agent alone
-#: says, `end` last.
+#: The messages about a job that the host hears, and harness/run/observation.py takes in: the child's, and the ones that
+#: the agent alone says, `end` last.
 OF_A_JOB: Dict[str, Kind] = {
     **{kind: FROM_CHILD[kind] for kind in FROM_CHILD if kind != "done"},
     "end": Kind(
@@ -188,7 +188,7 @@ OF_A_JOB: Dict[str, Kind] = {
     "native": Kind({"text": _text}, 1 << 20),
 }
 
-#: How the end of a job begins whose child said what is not in the table; a signature in diagnosis.yaml knows it.
+#: The start of a job's end if its child sent a message outside of the table; a signature in diagnosis.yaml knows it.
 BROKEN = "broke the protocol: "
 
 
@@ -250,7 +250,7 @@ def _wrong(name: str, field: str, message: Message) -> ProtocolError:
     if field not in message:
         return ProtocolError("%r has no %r" % (name, field))
     value = message[field]
-    # Of a nested value no more than what it is: writing it out may take as many steps as it is deep.
+    # A nested value is named by its type alone: writing it out may take as many steps as it is deep.
     shown = repr(value[:40]) if isinstance(value, str) else type(value).__name__
     return ProtocolError("%r has the %.40r %s" % (name, field, shown))
 
@@ -269,7 +269,7 @@ _JSON = json.JSONDecoder(parse_int=_short_int, parse_constant=_no_number)
 
 
 def read_message(data: bytes) -> Message:
-    """Return the message of a frame; raises ProtocolError where it is no JSON or has no type."""
+    """Return the message of a frame; raises ProtocolError if it is no JSON or has no type."""
     try:
         message = _JSON.decode(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -23,7 +23,7 @@ from harness.agent.watch import Child, Host, Watch, adopt_orphans, alone, descen
 TICK = 0.05
 #: Bytes that must be free for a job's temporary files.
 SCRATCH_LEAST = 16 << 20
-#: Jobs of one child, two a cell: what leaks in an engine ends with it.
+#: Jobs of one child, two a cell: leaks of an engine end with it.
 MOST_JOBS = 128
 
 
@@ -120,7 +120,7 @@ class Server:
 def in_memory() -> Set[str]:
     """Return the files of a container's /tmp and shared memory, which count against the memory of its jobs.
 
-    In a virtual environment these folders are others' too: nothing is looked at there.
+    In a virtual environment these folders are others' too, and are not looked at.
     """
     folders = (tempfile.gettempdir(), "/dev/shm") if alone() else ()  # noqa: S108
     return {
@@ -149,7 +149,7 @@ def main() -> None:
     """Serve the host on this process's standard input and output until the host closes the stream."""
     adopt_orphans()
     if alone():
-        # What has no handler does not reach the first process of a container.
+        # A signal without a handler does not reach the first process of a container.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     host = Host(os.dup(0), os.dup(1))
     # From here on descriptor 1 is the log: a library that prints must not break the frames.

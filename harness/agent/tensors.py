@@ -1,7 +1,7 @@
 """Tensors as they cross the wire: a word for the element type, a shape, and the bytes of ONNX's `raw_data`.
 
-That is little-endian, row-major, and elements of less than a byte packed with the first in the lowest bits: so both
-engines hold them too, and nothing between the host's arrays and an engine's memory has to unpack them.
+That is little-endian, row-major, and elements of less than a byte packed with the first in the lowest bits: both
+engines hold them so too, and the way from the host's arrays to an engine's memory unpacks no bits.
 """
 
 import array
@@ -52,7 +52,8 @@ def size(dtype: str, shape: Sequence[int]) -> int:
     return (ELEMENTS[dtype].bits * count + 7) // 8
 
 
-#: What the parser narrows, with the codes of `array`: INT64 up to 8.6, DOUBLE up to TensorRT for RTX 1.7 at least.
+#: Types that the parser narrows, with the codes of `array`: INT64 up to 8.6, DOUBLE up to TensorRT for RTX 1.7 at
+#: least.
 _NARROWED = {"int32": ("int64", "i", "q"), "float32": ("float64", "f", "d")}
 
 

@@ -27,7 +27,7 @@ from harness.agent.protocol import (
 )
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
-#: Seconds that a child past its deadline has for printing where it hangs, before it is killed.
+#: Seconds that a child past its deadline has for printing its stack, before it is killed.
 LAST_WORDS = 0.5
 #: Bytes of a child's own stdout and stderr that are passed on; a library in a loop must not fill the host's disk.
 NATIVE_LIMIT = 1 << 20
@@ -139,7 +139,7 @@ class Child:
 
 
 class Watch:
-    """One job of a running child: its limits, its end; `done` holds what the child says at that, None before."""
+    """One job of a running child: its limits, its end; `done` holds the child's last message, None before."""
 
     def __init__(self, child: Child, job: Message) -> None:
         self.child = child
@@ -176,13 +176,13 @@ class Watch:
         return True
 
     def catch_up(self, host: Host) -> None:
-        """Pass on what a child that goes on living had written before it was done."""
+        """Pass on the output that a living child had written before it was done."""
         while self.native.open and select.select([self.native.fd], [], [], 0)[0]:
             if self.native_bytes > NATIVE_LIMIT or not self.pump(host, 0):
                 return
 
     def drain(self, host: Host) -> None:
-        """Pass on the rest of the pipes when nobody writes any more, and close them."""
+        """Pass on the rest of the pipes once their writers have ended, and close them."""
         while any(pipe.open for pipe in (self.events, self.native)):
             pipes = [pipe.fd for pipe in (self.events, self.native) if pipe.open]
             # One that is open and silent is held by a process that could not be ended.
@@ -204,7 +204,8 @@ class Watch:
                 else:
                     host.pass_on(frame)
         except ProtocolError as error:
-            # An engine, or a model in it, has written what no adapter writes; the next child gets a pipe of its own.
+            # An engine, or a model in it, has written a frame that no adapter writes; the next child gets a pipe of its
+            # own.
             self.broken = str(error)
             self.events.close()
             self._kill("broken")
@@ -290,7 +291,7 @@ class Watch:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, or "signal 40" for one that has none."""
+    """Return the name of a signal, or "signal 40" for an unnamed one."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -333,7 +334,7 @@ def end_with_parent() -> None:
 
 
 def alone() -> bool:
-    """Tell whether this is the first process of a container, where every other process descends from it."""
+    """Return True in the first process of a container, from which every other process descends."""
     return os.getpid() == 1
 
 
@@ -394,7 +395,7 @@ def peak_bytes(pid: int) -> int:
 
 
 def end_all() -> bool:
-    """Kill all that descends from this process and wait for its end; False where something is left."""
+    """Kill all that descends from this process and wait for its end; False if a process is left."""
     until = time.monotonic() + _PATIENCE
     pause = 0.001
     while True:
@@ -411,7 +412,7 @@ def end_all() -> bool:
 
 
 def _kill_all() -> None:
-    # All at once, so that none can start another meanwhile; this process and those outside are not among them.
+    # All at once, so that they cannot start another meanwhile; this process and those outside are not among them.
     targets = [-1] if alone() else descendants()
     for pid in targets:
         try:

@@ -1,4 +1,4 @@
-"""A verbose build log, and two of them: what each layer runs in, why not in less, and what an upgrade changed; pure."""
+"""Read one or two verbose build logs: the precision of each layer, its reason, and the changes by an upgrade; pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _REFORMAT = "Reformatting CopyNode for "
 
 @dataclass(frozen=True)
 class BuiltLayer:
-    """A layer of a build: the precision that it runs in ("" if not told), its kernel's time in us, and the kernel.
+    """A layer of a build: its precision ("" if not reported), its kernel's time in us, and the kernel.
 
-    `reason` tells why it runs in no finer precision that was offered, or has no kernel; None if it does.
+    `reason` tells why it runs in no finer precision that was offered, or has no kernel; else None.
     """
 
     name: str
@@ -38,7 +38,7 @@ class BuiltLayer:
 
 @dataclass(frozen=True)
 class Change:
-    """A layer of two builds that runs otherwise in the new one; None on the side that has no such layer."""
+    """A layer that runs otherwise in the new of two builds; a side without it is None."""
 
     name: str
     old: BuiltLayer | None
@@ -78,7 +78,7 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
 
 
 def _lacking(name: str, about: Tactics | None) -> Reason | None:
-    """Return why a layer of a build that did not finish has no kernel; None if one was timed or it is not told."""
+    """Return why a layer of an unfinished build has no kernel; None if one was timed or the log gives no reason."""
     if about is None or any(each.time_us is not None for each in about.combinations):
         return None
     reason = without(name, about)

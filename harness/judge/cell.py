@@ -24,8 +24,8 @@ from harness.words import FINISHED, GOOD, UNJUDGED, Class, Precision, Verdict
 class Judged:
     """A cell's record, the precision each node ran in and is wished in, its class, diagnosis and verdict.
 
-    `reasons` tell why nodes did not run in the precision that they were to run in or might have run in.
-    `claims` are those about the cell on the GPU that took part, the nearest first; about any where it was not run.
+    reasons: why nodes did not run in the precision that they should or might have run in.
+    claims: the claims about the cell on the GPU that took part, the nearest first; on any GPU if it was not run.
     """
 
     cell: Cell
@@ -59,7 +59,7 @@ class Judged:
 
 def _demanded(cell: Cell) -> bool:
     # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
-    # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
+    # QuantizeLinear follows does not concern TensorRT. Its precision is recorded and shown.
     return not cell.target.traits.baseline
 
 
@@ -74,12 +74,12 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
         return Judged(cell, outcome, {}, {}, classification, None, judgement, claims_about(cell))
 
 
-#: Verdicts on what is expected, and on what only another machine would show.
+#: Verdicts on an expected class, and on one that only another machine would show.
 _NO_NEWS = (Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.NOT_RUN)
 
 
 def is_news(cell: Cell, outcome: Outcome) -> bool:
-    """Tell whether an outcome is other than what is known of its cell, and so worth a second look."""
+    """Return True if an outcome differs from the known one of its cell, and so is worth a second look."""
     return judge_cell(cell, outcome).judgement.verdict not in _NO_NEWS
 
 
@@ -142,7 +142,7 @@ _WIDEST = 300
 def failure_text(judged: Judged, matrix: str = "", cases: str = "") -> str:
     """Return the text that a failed test prints: verdict, diagnosis, offending messages, recipe, the next command.
 
-    `matrix` and `cases` are named in the command where they are not the usual ones.
+    The command names `matrix` and `cases` if given.
     """
     cell = judged.cell
     lines = [
@@ -163,12 +163,12 @@ def failure_text(judged: Judged, matrix: str = "", cases: str = "") -> str:
 def headline(judged: Judged) -> str:
     """Return why a cell failed, in one line: the known cause and its place, else the reason of its class.
 
-    Where the engine finished and no cause is known it is the verdict's sentence.
+    An engine that finished without a known cause gets the verdict's sentence.
     """
     found = judged.diagnosis
     if found:
         return f"{found.title}, at {found.place}" if found.place else found.title
-    # What finished and is not as it should be has no text of the engine's.
+    # A finished engine printed no text about its fault.
     if judged.classification.cls in FINISHED | UNJUDGED:
         return judged.judgement.sentence
     return f"no known signature: {judged.classification.reason[:_WIDEST]}"
@@ -211,7 +211,7 @@ def _offending(outcome: Outcome) -> list[str]:
 
 
 def pytest_command(cell_id: str, matrix: str = "", cases: str = "") -> list[str]:
-    """Return the command that runs one cell again; `matrix` and `cases` are named where they are not the usual ones."""
+    """Return the command that runs one cell again; it names `matrix` and `cases` if given."""
     return ["pytest", f"{matrix or 'matrix.yaml'}::{cell_id}", *_named("", cases)]
 
 

@@ -32,9 +32,9 @@ class Lost(NamedTuple):
 class Classification:
     """A class with one sentence of reason.
 
-    `unverified` are wanted nodes whose precision the engine did not tell: neither reached nor lost. The reason of a
-    good class names them. `derived` says that the graph wants the precision, and nobody said so. `built` says that
-    there was an engine by the time of the failure.
+    unverified: wanted nodes whose precision the engine did not report; the reason of a good class names them.
+    derived: the graph wants the precision, without a word of the variant.
+    built: an engine was there by the time of the failure.
     """
 
     cls: Class
@@ -49,10 +49,11 @@ class Classification:
 class Wish:
     """The precision that a cell is wanted to run in, and the accuracy.
 
-    `nodes` are the precisions wanted, by ONNX node name; `derived` says that the graph wants them, and nobody said so.
-    With `demanded` False they only set how far numbers may be off. `permitted` are the precisions that the recipe lets
-    the engine choose, which set that too where the layers do not tell. `allowed` are the variant's own
-    limits of the outputs' error: `max_rel` and `cosine`, each None where the precision sets it.
+    nodes: the precisions wanted, by ONNX node name.
+    derived: the graph wants them, without a word of the variant.
+    demanded: False if they only set how far numbers may be off.
+    permitted: the precisions that the recipe lets the engine choose; they set the tolerance if layers name none.
+    allowed: the variant's own limits of the outputs' error, `max_rel` and `cosine`; None if the precision sets it.
     """
 
     nodes: Mapping[str, Precision] = field(default_factory=dict)
@@ -93,14 +94,14 @@ TOLERANCES: Mapping[Precision, Tolerance] = {
     Precision.INT4: Tolerance(0.5, 0.90),
     Precision.FP4: Tolerance(0.5, 0.90),
 }
-#: An error of four times FP32's spacing at 1 is none: a sigmoid's or softmax's arithmetic is of that size, and one that
-#: is saturated gives outputs no larger (a text detector on noise: 2e-6 at most, off by 1e-7).
+#: An error up to four times FP32's spacing at 1 is ignored: the arithmetic of a sigmoid or softmax errs by that much,
+#: and a saturated one gives outputs no larger (a text detector on noise: 2e-6 at most, off by 1e-7).
 _ROUNDING = 4 * 2.0**-23
-#: Assumed where no layer names its precision: a GPU engine may use TF32 for FP32, which no default forbids.
+#: Assumed if no layer names its precision: a GPU engine may use TF32 for FP32, which no default forbids.
 _UNTOLD = Precision.TF32
 
-#: What a float times stored weights is held to. The weights are constants and lose nothing on the way; but engines
-#: widen them in FP16, and ONNX Runtime's MatMulNBits quantises the data (off by 4e-3, measured on 1.31.1).
+#: The tolerance of a float times stored weights. The weights are constants and lose no precision; but engines widen
+#: them in FP16, and ONNX Runtime's MatMulNBits quantises the data (off by 4e-3, measured on 1.31.1).
 _STORED: Mapping[Precision, Precision] = dict.fromkeys(
     (Precision.INT8_WEIGHTS, Precision.INT4_WEIGHTS, Precision.FP8_WEIGHTS, Precision.FP4_WEIGHTS),
     Precision.FP16,
@@ -123,16 +124,16 @@ _OUT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 #: A build that asks the GPU of this machine although it needs none: TensorRT-RTX 1.4 does so for a Q or DQ that is not
-#: fused into a convolution, for whatever compute capability the build is. That is the version's answer: others build
-#: the same graph on the same machine.
+#: fused into a convolution, for any compute capability. That is the version's answer: others build the same graph on
+#: the same machine.
 _ASKS_FOR_GPU = re.compile(r"In generateForCurrent at")
-#: What was asked for had to have a GPU, whatever the version: says nothing about the graph.
+#: The request needed a GPU on any version: no answer about the graph.
 _NO_GPU = re.compile(
     r"In generateForCurrent at|cudaError 35\b|CUDA driver version is insufficient for CUDA runtime version"
     r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S{0,40} (?:not found|cannot open)"
 )
-#: What CUDA answers every engine alike where the machine is at fault although its preflight went well: a GPU that was
-#: taken or lost meanwhile, a driver that was updated. Other codes may be what the engine itself asked for.
+#: CUDA's answers to every engine on a machine at fault in spite of its preflight: a GPU that was taken or lost
+#: meanwhile, a driver that was updated. Other codes may be the engine's own doing.
 _MACHINE = re.compile(
     r"CUDA_ERROR_(?:STUB_LIBRARY|DEVICE_UNAVAILABLE|NO_DEVICE|INVALID_DEVICE|UNSUPPORTED_PTX_VERSION|SYSTEM_NOT_READY"
     r"|SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE|UNKNOWN)\b"
@@ -215,7 +216,7 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
     if lost:
         return Classification(Class.PRECISION_LOST, _lost_sentence(lost), lost, unverified)
     trouble = outcome.stamps.environment.get("gpu_trouble", "")
-    # Of a model that nothing can be fed the record says so: a GPU would not help.
+    # The record of a model without usable inputs says so: a GPU would not help.
     unrun = outcome.reason or f"not run on this machine{_colon(trouble)}"
     reason = "built, ran" if outcome.ran else f"built; {unrun}"
     if outcome.ran:
@@ -265,7 +266,7 @@ def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) ->
             f"output {accuracy.output} is off by {accuracy.max_rel:.3g} of the reference's magnitude "
             f"({precision} may be off by {tolerance.max_rel:g})"
         )
-    # A cosine is rounded in its last digits even where every element agrees.
+    # A cosine is rounded in its last digits even if every element agrees.
     elif accuracy.cosine < tolerance.cosine - 1e-9:
         yield (
             f"output {accuracy.output} has cosine {accuracy.cosine:.6f} with the reference "
@@ -274,10 +275,10 @@ def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) ->
 
 
 def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
-    """Return the coarsest precision that anything ran in, was quantised to or was meant to run in.
+    """Return the coarsest precision that a node ran in, was quantised to or was meant to run in.
 
-    Where a layer does not tell, or none is listed, it may have run in any that is permitted. Stored weights count as
-    the float that they are multiplied by, and as FP16 at the least.
+    A layer without a reported precision may have run in any that is permitted. Stored weights count as the float that
+    they are multiplied by, and as FP16 at the least.
     """
     told = {Precision(layer.precision) for layer in outcome.layers}
     meant = {Precision(node.precision) for node in outcome.nodes if node.precision}

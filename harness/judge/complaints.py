@@ -10,26 +10,26 @@ from typing import NamedTuple
 from harness.record.outcome import Node, Outcome, ParserError
 from harness.text import some
 
-#: What the parser refuses before it has come to any node.
+#: The parser's refusals before the first node.
 INPUT = "network input"
-#: What is refused for how its file is stamped, before any input is looked at.
+#: Refusals of a file's stamp, before any input is looked at.
 MODEL = "model"
 
 #: The logger's line before the parser's complaint; `output` is the node's first.
 PARSING = re.compile(
     r'While parsing node number \d+ \[(?P<operator>[^\s\]]+)(?: -> "(?P<output>[^"]*)")?\]', re.ASCII
 )
-#: What ends the name of a function of the parser's that imports no operator.
+#: The ends of the names of parser functions that import no operator.
 NO_OPERATOR = r"(?:Model|Graph|Nodes?|Inputs?|Outputs?|LocalFunctions?|Initializers?)\b"
 IMPORTER = re.compile(
     r"In function (?:import|check)(?!" + NO_OPERATOR + r")(?P<operator>[A-Z]\w*):", re.ASCII
 )
 IMPORTING = re.compile(r"ERROR: (?P<tensor>(?:(?!ERROR: )[^\n])*?):\d+ In function importInput:", re.ASCII)
-#: How the parser of TensorRT 10 begins what it hands to `trtexec` and Polygraphy.
+#: The beginning of a message that TensorRT 10's parser hands to `trtexec` and Polygraphy.
 NUMBERED = re.compile(
     r"In node -?\d+ with name: (?P<node>(?:(?!In node ).)*?) and operator: (?P<operator>\S+) \(", re.ASCII
 )
-#: A refusal of how the builder was configured: of the recipe, not of a node, even where there is but one.
+#: A refusal of the builder's configuration: of the recipe, not of a node, even if there is but one.
 RECIPE = re.compile(r"\bBuilderFlag::k")
 #: A refusal of the file, which one node in it has no part in.
 STAMP = re.compile(
@@ -41,7 +41,7 @@ REASON = re.compile(
     r"|MyelinCheckException|no tactics to implement operation|un(?:in)?itialized dimension",
     re.ASCII,
 )
-#: The layer that no kernel computes; its name ends where the sentence does.
+#: The layer that no kernel computes; its name ends with the sentence.
 NO_IMPLEMENTATION = re.compile(
     r"[Cc]ould not find any implementation for node:? (?P<node>[^\s.…)](?:(?! In \w+ at |\.? due to insuff)[^\n])*)",
     re.ASCII,
@@ -53,10 +53,10 @@ MOST_REFUSED = 50
 
 
 class Place(NamedTuple):
-    """An operator and the name of its node, "" where unknown.
+    """An operator and the name of its node, "" if unknown.
 
-    Where a node of a subgraph is refused, some versions tell its operator and the name of the node around it; and so it
-    is told of an operator that an engine puts in the place of the one node there is.
+    For a refused node of a subgraph some versions give its operator and the name of the node around it. The same form
+    stands for an operator that an engine puts in place of the only node.
     """
 
     operator: str = ""
@@ -75,9 +75,9 @@ def ended(node: str) -> str:
 def find_place(
     outcome: Outcome, text: str, *, operator: str = "", node: str = "", at_error: bool = True
 ) -> Place:
-    """Return the place that a text of a record complains of; `operator` and `node` are those that it names itself.
+    """Return the place that a record's text complains about; `operator` and `node` are those that it names itself.
 
-    With `at_error` a text that the parser did not say belongs where the parser's first error does.
+    With `at_error` a text of another source belongs to the place of the parser's first error.
     """
     if RECIPE.search(text):
         return Place()
@@ -101,7 +101,7 @@ def _looked_up(outcome: Outcome, text: str, operator: str, *, at_error: bool) ->
     """Yield the place by each source, the surest first."""
     line = text.strip().partition("\n")[0]
     refused = [error for error in outcome.parser_errors if line in error.text]
-    # What a library says past the logger is in no error of the parser; the error that it led to is the first.
+    # A library's print past the logger is in no parser error; the error that it led to is the first.
     others = (
         [each for each in outcome.parser_errors if operator in ("", each.operator)][:1] if at_error else []
     )
@@ -162,7 +162,7 @@ NOISE = re.compile(
     r"|Assertion engine != nullptr failed|Engine could not be created from network|Engine set up failed"
     r"|--- (?:Begin|End) node ---"
 )
-#: What the agent itself says where the engine only returned nothing: the cause of last resort.
+#: The agent's own sentences about an engine that failed silently: the cause of last resort.
 _AGENT = re.compile(
     r"build_serialized_network returned no engine|the ONNX parser refused the model"
     r"|the runtime refused the plan"
@@ -172,7 +172,7 @@ _AGENT = re.compile(
 def errors(outcome: Outcome) -> tuple[str, ...]:
     """Return the error texts, oldest first: logger, then parser, then the process's own; noise lines cut out.
 
-    A text that is nothing but noise is left out; the agent's own sentence stays, at the end.
+    A text of noise alone is left out; the agent's own sentence stays, at the end.
     """
     texts = [message.text for message in outcome.messages if message.severity in _ERRORS]
     texts += [error.text for error in outcome.parser_errors]

@@ -17,7 +17,7 @@ from harness.judge.signatures import GROUP, PLACES, Signature, Where, load_signa
 from harness.record.outcome import Outcome
 from harness.words import FINISHED, GOOD, UNJUDGED, Class
 
-#: What an engine says of one tactic that it could not use; the last one is why none was left.
+#: An engine's refusal of a tactic; the last one explains why no tactic was left.
 SKIPPED = re.compile(r"Skipping tactic \S{1,40} due to .+")
 NO_IMPORTER = re.compile(
     r"No importer registered for op: (?P<a>\w+)|could not find plugin:? ?(?P<b>\w+)", re.ASCII
@@ -35,7 +35,7 @@ class Statement(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """Where a signature was found: the text and the message that it is from, with all that is captured."""
+    """The place of a found signature: the text and the message that it is from, with the captured groups."""
 
     where: Where
     text: str
@@ -45,7 +45,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class Texts:
-    """All that was said, by the place where it was; `order` and `positions` tell which messages are near each other."""
+    """All texts of a record by their place; `order` and `positions` tell which messages are near each other."""
 
     by_place: Mapping[str, tuple[Statement, ...]]
     order: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Texts:
 class Diagnosis:
     """A signature found in an outcome, its texts filled in; `skipped_tactic` is the last refusal, or "".
 
-    `operator` and `node` are where in the model it is, "" where the record does not tell.
+    `operator` and `node` are its place in the model, "" if the record does not name it.
     """
 
     id: str
@@ -97,16 +97,16 @@ def diagnose(
 ) -> Diagnosis | None:
     """Return the most specific known cause of a failure, or None.
 
-    A cell that works or was not judged has none. A cell that failed is searched whole; one that finished and lost
-    precision or numbers has its warnings to tell.
+    A cell that works or was not judged has no cause. A failed cell is searched whole, one that finished and lost
+    precision or numbers for its warnings alone.
     """
     if classification.cls in GOOD | UNJUDGED:
         return None
-    # Nothing failed loudly: warnings are all there is to go by.
+    # No error was printed: only warnings may explain the class.
     silent = classification.cls in FINISHED
     texts = searched(outcome, graph=_graph(outcome, classification))
     for signature in load_signatures() if signatures is None else signatures:
-        # A flood of warnings explains what finished in the wrong precision, and never why something failed.
+        # A flood of warnings may explain a wrong precision, but never a failure.
         if signature.innocent or (signature.note and not silent):
             continue
         if signature.phases and outcome.failed_phase not in signature.phases:
@@ -141,7 +141,7 @@ def searched(
     order: Sequence[tuple[str, str]] | None = None,
     graph: Sequence[str] = (),
 ) -> Texts:
-    """Return the texts of a record by place; `missing` and `order` are a log's, where it was read from one."""
+    """Return the texts of a record by place; `missing` and `order` are a log's, if it was read from one."""
     errors = complaints.errors(outcome)
     if missing is None:
         missing = [(outcome.missing_api, "")] if outcome.missing_api else []
@@ -163,7 +163,7 @@ def searched(
     places: dict[str, tuple[Statement, ...]] = {
         place: tuple(map(Statement, filter(None, dict.fromkeys(texts)))) for place, texts in plain.items()
     }
-    # What is put together of the parser's list stands in no log: its text alone does.
+    # A text joined from the parser's list stands in no log: only its parts do.
     listed = zip(plain["parser"], outcome.parser_errors, strict=True)
     whole = {
         text: Statement(text, said=complaints.without_noise(error.text)) for text, error in listed if text
@@ -215,9 +215,9 @@ def _reasons(order: Sequence[str]) -> Iterator[Statement]:
 
 
 def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
-    """Return the nodes of the model where the engine is silent, a line each: `lost Conv /conv: int8`.
+    """Return the nodes to search if the engine is silent, a line each: `lost Conv /conv: int8`.
 
-    Of a cell that lost precision these are the nodes that lost it, of one that crashed they are all.
+    A cell that lost precision gives the nodes that lost it, one that crashed gives all.
     """
     lost = {each.node for each in classification.lost}
     how = "lost" if classification.cls is Class.PRECISION_LOST else "crashed"
@@ -231,7 +231,7 @@ def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
 
 
 def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> Iterator[Hit]:
-    """Yield where a signature is found, pattern by pattern."""
+    """Yield the places of a signature, pattern by pattern."""
     for pattern in signature.patterns:
         if pattern.where not in places:
             continue
@@ -257,7 +257,7 @@ def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> 
 
 
 def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, at_error: bool = True) -> Diagnosis:
-    """Return the diagnosis by a signature where it was found, its texts filled in; `at_error` as for `find_place`."""
+    """Return the diagnosis by a found signature, its texts filled in; `at_error` as for `find_place`."""
     message, groups = hit.text, hit.groups
     skipped = [
         match.group()

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (patterns and texts stand on one line)
-"""Explains a log: every known cause in it, then warnings and harmless messages, then the lines that nobody knows.
+"""Explains a log: every known cause in it, then warnings and harmless messages, then the unknown lines.
 
 harness/report/static/explain.js gives the same answers in the page.
 """
@@ -16,7 +16,7 @@ from harness.judge.logs import Said, read_log
 from harness.judge.signatures import Signature, load_signatures
 from harness.text import clip
 
-#: Where a log names the version of TensorRT: in words, in trtexec's banner, or as the number of a library.
+#: The version of TensorRT in a log: in words, in trtexec's banner, or as the number of a library.
 VERSION = re.compile(
     r"TensorRT(?:[ -](?:for[ -])?RTX)?(?: [Vv]ersion)?[ :=-]{1,3}v?(?P<said>\d{1,2}\.\d{1,3}(?:\.\d{1,3}){0,2})"
     r"|\[TensorRT v(?P<banner>\d{4,6})\]"
@@ -29,12 +29,12 @@ SEVERE = re.compile(
     r"|cannot open shared|\bcore dumped\b|[Ss]egmentation fault",
     re.ASCII,
 )
-#: A line that says where a message belongs, and nothing else.
+#: A line that only gives the place of a message.
 CONTEXT = re.compile(
     r"\A(?:[\w./]+(?::\d+)?:? ?)?(?:While parsing node number \d+ \[[^\n]*:|--- (?:Begin|End) node ---[\s\S]*|Traceback \(most recent call last\):)\s*\Z",
     re.ASCII,
 )
-#: What the parser says of a node beside the complaint itself.
+#: The parser's words about a node beside the complaint itself.
 NODE_ALONE = re.compile(
     r"\A(?:[^\n]*(?:\n\s*)?(?:\[\d{1,2}\]|INVALID_NODE:) ?)?Invalid Node - (?P<node>[^\n]+)\n?\Z", re.ASCII
 )
@@ -46,7 +46,7 @@ _CODE = re.compile(r"\A\[\d{1,2}\] ", re.ASCII)
 _COMPARISON = re.compile(r"(?P<how>[<>=]{1,2})(?P<version>[\d.]+)", re.ASCII)
 MOST_OTHERS, MOST_UNKNOWN, MOST_SAME = 1000, 40, 12
 LAST_WORD = 300
-#: The advice of what only follows.
+#: The advice for a message that only follows from another.
 SEE_ABOVE = "See the cause above."
 
 
@@ -62,7 +62,8 @@ class Part:
 class Finding:
     """A known text in a log, in the words of its signature; `where` is the line, `others` count further lines of it.
 
-    `kind` is "failure", "warning" or "harmless". `parts` are the nodes of the layer that is named, where it is a fused one.
+    kind: "failure", "warning" or "harmless".
+    parts: the nodes of the named layer, if it is a fused one.
     """
 
     id: str
@@ -101,7 +102,7 @@ class Explanation:
 
 
 def explain(log: str | Iterable[str], version: str = "") -> Explanation:
-    """Return the explanation of a log, or of a line of one; `version` is TensorRT's, where the log does not name it."""
+    """Return the explanation of a log, or of a line of one; `version` is TensorRT's, if the log does not name it."""
     said = read_log(re.split(r"\r\n|\n|\r", log) if isinstance(log, str) else log)
     texts = searched(said.outcome, missing=said.missing, order=said.order)
     version = version or version_in(text for _, text in said.order)
@@ -110,7 +111,7 @@ def explain(log: str | Iterable[str], version: str = "") -> Explanation:
 
 
 def version_in(texts: Iterable[str]) -> str:
-    """Return the version of TensorRT that the first of the texts names, "" for none."""
+    """Return the version of TensorRT that the first of the texts names, or ""."""
     for text in texts:
         match = VERSION.search(text)
         if match and match["banner"]:
@@ -143,7 +144,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def told_at(signature: Signature) -> int:
-    """Return where in the order of findings those of a signature stand: failures, warnings, harmless ones."""
+    """Return the rank of a signature's findings: failures, warnings, harmless ones."""
     return ("failure", "warning", "harmless").index(signature.kind)
 
 
@@ -184,7 +185,7 @@ def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[s
 
 def _finding(said: Said, signature: Signature, every: list[Hit], version: str, *, caused: bool) -> Finding:
     hit = every[0]
-    # A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
+    # A warning belongs to no error, and an error to no other one, except the library's prints past the logger.
     led = hit.where == "native" or bool(hit.groups.get("op", signature.operator))
     made = diagnosis_of(signature, hit, said.outcome, at_error=led and signature.kind == "failure")
     lines = {line_of(said, one.message) for one in every} - {0}
@@ -214,7 +215,7 @@ def _finding(said: Said, signature: Signature, every: list[Hit], version: str, *
 
 
 def advised(advice: str, version: str) -> str:
-    """Return an advice without the upgrade that a version is already; it stays where nothing else is advised."""
+    """Return an advice without an upgrade that the version has already; an advice of an upgrade alone stays."""
     match = UPGRADE.search(advice) if version else None
     if match is None or not fits(f">={match['version']}", version):
         return advice
@@ -237,7 +238,7 @@ def _versions(signature: Signature, hit: Hit, version: str) -> str:
 
 
 def line_of(said: Said, text: str) -> int:
-    """Return the line on which a text begins; 0 where it stands on none as it is."""
+    """Return the line on which a text begins; 0 if it stands on no line verbatim."""
     for part in (text.strip(), text.strip().partition("\n")[0]):
         line = said.at.get(part) or next((line for whole, line in said.at.items() if part in whole), 0)
         if line:
@@ -246,7 +247,7 @@ def line_of(said: Said, text: str) -> int:
 
 
 def _unknown(said: Said, told: set[str], found: list[Finding]) -> tuple[str, ...]:
-    """Return the severe lines that no signature knows; where nothing is known at all, every line that may be one."""
+    """Return the severe lines that no signature knows; in a log without any finding, every line that may be one."""
     severe = [
         text
         for severity, text in said.order
@@ -273,10 +274,10 @@ def _unknown(said: Said, told: set[str], found: list[Finding]) -> tuple[str, ...
 
 REGION = re.compile(r"\A\{ForeignNode\[(?P<ends>[\s\S]*)\]\}\Z", re.ASCII)
 POINTWISE = re.compile(r"\APWN\((?P<inside>[\s\S]*)\)\Z", re.ASCII)
-#: What the builder calls a fusion by, before the names of its layers.
+#: The builder's label of a fusion, before the names of its layers.
 LABEL = re.compile(r"\A(?!\w*(?:Error|Exception|Warning): )[A-Za-z0-9][\w -]{0,40}: (?=\S)", re.ASCII)
 COPY = re.compile(r"\AReformatting CopyNode for (?:Input|Output) Tensor \d+ to ", re.ASCII)
-#: What the form of a name says of a node.
+#: The meaning of a name's form.
 FORMS = (
     (re.compile(r"\Anode_of_", re.ASCII), "a node without a name, called by its first output"),
     (re.compile(r"\A__my|_myl\d", re.ASCII), "a name that the graph compiler made; no node has it"),
@@ -287,7 +288,7 @@ MOST_PARTS, LONGEST_NAME, DEEPEST = 40, 3000, 20
 
 
 def taken_apart(name: str) -> tuple[Part, ...]:
-    """Return the nodes in the name of a fused layer; none where it is that of a node."""
+    """Return the nodes in the name of a fused layer; () for the name of a node."""
     parts = _parts(name[:LONGEST_NAME], "", 0) if name else ()
     return parts if len(parts) > 1 or any(part.how for part in parts) else ()
 
@@ -316,7 +317,7 @@ def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
 
 
 def _split(text: str, signs: tuple[str, ...]) -> list[str]:
-    """Split a name where a sign stands outside of brackets."""
+    """Split a name at a sign outside of brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")

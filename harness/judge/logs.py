@@ -23,8 +23,8 @@ SEVERITIES = {
 }
 _WORD = r"(?P<severity>INTERNAL[ _]ERROR|[A-Za-z!][A-Za-z]{0,9})"
 _BY = r"(?:TRT-LLM|TensorRT-LLM|TensorRT-RTX|T[Rr][Tt]|TensorRT|tensorrt|trtexec|NVINFER LOG|Torch-TensorRT[^\[\]]{0,60})"
-#: What may stand before a message, one after the other, of TensorRT's loggers for C++ and Python, trtexec, Polygraphy, ONNX
-#: Runtime, Triton, DeepStream, ROS, Python's logging, one's own, and whoever quotes a log. A captured word that is no
+#: The prefixes of a message, one after the other: TensorRT's loggers for C++ and Python, trtexec, Polygraphy, ONNX
+#: Runtime, Triton, DeepStream, ROS, Python's logging, a user's logger, and quotations. A captured word that is no
 #: severity makes no prefix.
 PREFIXES = tuple(
     re.compile(text, re.ASCII)
@@ -54,7 +54,7 @@ PREFIXES = tuple(
 )
 #: The mark of a quotation alone makes no message of a line.
 _QUOTATION = PREFIXES[0]
-#: Of an entry of this project's own logs: nothing of it is a message of the engine's.
+#: An entry of this project's own logs, which holds no message of the engine's.
 OWN_ENTRY = re.compile(
     r"\A\[(?P<kind>stamps|seen|left out|phase|end|missing|parser error|failed|native|harness|inspector|unavailable"
     r"|agent fault|calibration cache)\] ?",
@@ -91,7 +91,7 @@ REFUSAL = re.compile(
 )
 NODE_NAME = re.compile(r"(?:\A|\n)(?:Node name: (?P<plain>[^\n]+)|name: \"(?P<quoted>[^\"]*)\")", re.ASCII)
 #: How Python, a C++ compiler, a linker and a command line say that a version lacks a name. A name that is merely
-#: mentioned is not missing. `alone` is asked about: it stands on its line and nothing else does.
+#: mentioned is not missing. `ALONE`: a name that is the only word of its line is asked about.
 LACKING = tuple(
     re.compile(text, re.ASCII)
     for text in (
@@ -110,7 +110,7 @@ ALONE = re.compile(
     r"\A\s*(?:(?:tensorrt|trt)\.(?P<member>\w[\w.]{0,80})|(?P<name>[A-Z]\w{0,60}\.\w{1,60}|I[A-Z]\w{0,60}))\s*\Z",
     re.ASCII,
 )
-#: A message goes on where it announces more, and where the next line is set in or says what was announced.
+#: A message goes on if it announces more, or if the next line is indented or begins the announced part.
 ANNOUNCES = re.compile(
     r"(?::|--- Begin node ---|\(|shape inference of|due to exception \[[^\]\n]{0,200}\])\s*\Z", re.ASCII
 )
@@ -125,7 +125,7 @@ QUOTED = re.compile(r"\A\s*(?:\"(?!\").+\"|'(?!').+'|`(?!`).+`),?\s*\Z", re.ASCI
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+", re.ASCII)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 MOST_PREFIXES, MOST_JOINED = 10, 4000
-#: Messages that are kept of a flood, and characters of a line: what a page or a terminal can show is far less.
+#: Messages that are kept of a flood, and characters of a line: a page or a terminal can show far less.
 MOST_MESSAGES, MOST_FORMS, MOST_ALIKE, LONGEST_LINE = 20_000, 50_000, 50, 20_000
 DROPPED = 2_000
 
@@ -145,7 +145,7 @@ class Said:
 
 
 def prefixed(line: str) -> tuple[str, str, bool]:
-    """Return severity and text of a line, and whether nothing of a logger stands before it."""
+    """Return severity and text of a line, and whether it has no logger's prefix."""
     severity, bare = "", True
     text = line.strip().rstrip(",")[1:-1] if QUOTED.search(line) else line
     for _ in range(MOST_PREFIXES):
@@ -163,7 +163,7 @@ def prefixed(line: str) -> tuple[str, str, bool]:
 
 
 def lacked_name(text: str) -> str:
-    """Return the name that a text says is missing, with its owner where it has one: `BuilderFlag.FP16`, or ""."""
+    """Return the name that a text calls missing, with its owner if it has one: `BuilderFlag.FP16`, or ""."""
     for pattern in LACKING:
         match = pattern.search(text)
         if match:
@@ -175,7 +175,7 @@ def lacked_name(text: str) -> str:
 
 
 class _Reader:
-    """Puts one message after the other where the harness has it."""
+    """Sorts one message after the other into the parts of a record."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -327,7 +327,7 @@ def read_log(lines: Iterable[str]) -> Said:
 
 def _goes_on(kind: str, text: str, line: str) -> bool:
     if kind == "loose":
-        # Anything may stand below a line without a head, but for what is announced in so many words.
+        # Below a line without a head only an announced text continues it.
         return bool(ASKS.search(text[-300:]) or line.startswith("Error is:"))
     return bool(
         FOLLOWS.search(line)

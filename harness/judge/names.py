@@ -23,7 +23,7 @@ OWNER = re.compile(
     r"|NetworkDefinitionCreationFlag|QuantizationFlag|CalibrationAlgoType|HardwareCompatibilityLevel|PreviewFeature)\Z",
     re.ASCII,
 )
-#: Names that say nothing without their owner.
+#: Names that are ambiguous without their owner.
 GENERIC = frozenset({"destroy", "enqueue", "execute"})
 _GUIDE = "https://docs.nvidia.com/deeplearning/tensorrt"
 _GUIDES = {
@@ -37,7 +37,7 @@ _GUIDES = {
 
 @dataclass(frozen=True)
 class NameRow:
-    """Names that went, or came, with one version; `url` is NVIDIA's page on them, "" where none is known."""
+    """Names that went, or came, with one version; `url` is NVIDIA's page on them, "" if unknown."""
 
     names: tuple[str, ...]
     signature: str
@@ -90,7 +90,7 @@ def named(name: str) -> NameRow | None:
     return found
 
 
-#: The first TensorRT whose parser reads an operator, where its release notes name one before NVIDIA's next table.
+#: The first TensorRT whose parser reads an operator, if release notes name one before NVIDIA's next table.
 _NOTED = {"Attention": "10.14"}
 _LOWEST_OPSET = 9
 

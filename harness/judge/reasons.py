@@ -130,7 +130,7 @@ def reasons(
             found.append(_of_node(asked, layers.get(node.name), tactics, recipe))
     missing = {ended(each["node"]) for text in _said(outcome) if (each := NO_IMPLEMENTATION.search(text))}
     found += [without(layer, tactics.get(layer)) for layer in sorted(missing)]
-    # A log without tactics says nothing of any: TensorRT for RTX prints none.
+    # TensorRT for RTX prints no tactics.
     return tuple(each for each in found if outcome.tactics or each.why is not Why.NOT_SAID)
 
 
@@ -228,7 +228,7 @@ def way_us(about: Tactics, way: Combination, chosen: Combination) -> float | Non
 
 
 def _conversions(about: Tactics, way: Combination, chosen: Combination) -> Iterator[tuple[str, str]]:
-    """Yield the conversions that a way needs between what comes in and what is read behind it."""
+    """Yield the conversions that a way needs between the formats that come in and those that are read behind it."""
     comes = {each.at: each.source for each in about.added if each.side == "in"}
     read = {each.at: each.target for each in about.added if each.side == "out"}
     for at, (mine, theirs) in enumerate(zip(way.inputs, chosen.inputs, strict=False)):

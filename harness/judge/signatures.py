@@ -42,13 +42,13 @@ _PART = re.compile(r"\{\{(\w+)\}\}")
 _GIVEN = {"reasons": ("node", "reason"), "names": ("name", "since", "now")}
 #: A group in a text.
 GROUP = re.compile(r"\{(\w+)\}")
-#: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
+#: Groups that a text may use though no pattern captures them: the record gives the place of a complaint.
 _LOOKED_UP = {"op", "node", "first", "lower"}
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A regular expression over one message from one place; of the messages close to it one has `near`, none `unless`."""
+    """A regular expression over one message; a message close to it must have `near`, and no one may have `unless`."""
 
     where: Where
     regex: re.Pattern[str]
@@ -60,15 +60,21 @@ class Pattern:
 class Signature:
     """A known cause.
 
-    `title`, `cause` and `advice` may use the patterns' named groups as {group}, and {op} and {node} in any case; the
-    groups `op` and `node` say where in the model it is, which is looked up where no pattern captures them; `operator`
-    is the one that all of the patterns are about. `advice_variants` are `case.variant` ids that prove the advice.
-    `generic` ones are tried last; a `note` is counted in any outcome, and is the cause only of a lost precision or of
-    wrong numbers, and an `innocent` one is neither, only known; `harmless` says where it may be passed over and where
-    not; `reported` is of which versions others report it, of models that are no variants; `standard_op` wants the
-    group `op` to be an operator of ONNX itself; `phases`, where given, are those whose failure it can explain.
-    `form_of` is the more general signature that it is a form of. `not_yet`: a name came with a version, and did not go;
-    `ends` is the topic of rows that it ends; `upgrade_11` the heading of the page on TensorRT 11 that it answers.
+    title, cause, advice: may use the patterns' named groups as {group}; {op} and {node}, its place in the model, are
+        looked up if no pattern captures them.
+    advice_variants: `case.variant` ids that prove the advice.
+    generic: it is tried last.
+    note: it is counted in any outcome, and is the cause only of a lost precision or of wrong numbers.
+    standard_op: the group `op` must be an operator of ONNX itself.
+    phases: the phases whose failure it can explain; () for all.
+    operator: the one that all of the patterns are about.
+    harmless: when it may be passed over and when not.
+    innocent: it is recognised, but is neither a failure nor a warning.
+    form_of: the more general signature that it is a form of.
+    not_yet: a name came with a version, and did not go.
+    ends: the topic of rows that it ends.
+    upgrade_11: the heading of the page on TensorRT 11 that it answers.
+    reported: the versions for which others report it, with models that are no variants.
     """
 
     id: str
@@ -118,7 +124,7 @@ def _bad_regexes(document: Document) -> Iterator[Problem]:
             for where, text in pattern.items():
                 place = (number, "patterns", index, where)
                 try:
-                    # It refuses what Python warns of as well, so it comes first.
+                    # It also refuses forms that Python warns about, so it comes first.
                     javascript(_whole(text))
                     _compiled(text)
                 except (re.error, OverflowError) as error:
@@ -224,10 +230,10 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _IN_MEMBERS = re.compile(r"\\x[0-9a-fA-F]{2}|\\.|.", re.DOTALL)
-#: What Python warns of in a class, as a later version may take it for a set within, a difference, a union and so on.
+#: Forms in a character class that a later Python may read as a nested set, a difference, a union and so on.
 _SETS = re.compile(r"\A\[\^?\[|(?<!\\)(?:--|&&|~~|\|\|)")
 _SPACE = r" \t\n\r\f\v"
-#: An end is where no character follows; a dollar stands before the last line break too.
+#: No character follows an end; a dollar also matches before the last line break.
 _REWRITTEN = {
     r"\A": r"(?<![\s\S])",
     r"\Z": r"(?![\s\S])",
@@ -256,7 +262,7 @@ class _Group(NamedTuple):
 
 @cache
 def javascript(pattern: str) -> str:
-    """Return the source of the same expression in JavaScript, for the flag u; raises Unportable where there is none."""
+    """Return the source of the same expression in JavaScript, for the flag u; raises Unportable for a lacking form."""
     made: list[str] = []
     opened: list[_Group] = []
     closed: _Group | None = None
@@ -350,7 +356,7 @@ TEXTS_FORM = Form(Path(__file__).with_name("texts.schema.json"))
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is printed: by the `engine` that was measured printing it, or quoted at `url`, where one is told."""
+    """A printed text: by the `engine` that was measured printing it, or quoted at `url`."""
 
     id: str
     place: str

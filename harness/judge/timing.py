@@ -1,8 +1,8 @@
 """Statistics of a latency's samples: middle, tail, spread, and whether they carry a comparison at all; pure.
 
-The samples of a latency have a long tail to one side: nothing makes a run faster than the hardware lets it be, and
-much makes one slower. So the middle is the median, the spread is the interquartile range over the median, and the tail
-is told apart from both; a mean and a standard deviation would mix the three.
+The samples of a latency have a long tail to one side: the hardware bounds how fast a run can be, and much makes one
+slower. So the middle is the median, the spread is the interquartile range over the median, and the tail is told apart
+from both; a mean and a standard deviation would mix the three.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from harness.record.outcome import OTHERS
 #: The change of a median that samples must be able to show, or they are noise: below it a user's engine is as fast as
 #: it was.
 WORTH_TELLING = 0.05
-#: What one machine does from run to run is within this part, by the clock of the samples: a single run a side cannot
-#: tell it from a change. Of a GPU: https://github.com/meta-pytorch/tritonbench/issues/143; of a CPU: up to 0.20 in 33
-#: pairs of runs of one stack, on two cores that others used too.
+#: The variation of one machine from run to run, by the clock of the samples: a single run a side cannot tell it from a
+#: change. For a GPU: https://github.com/meta-pytorch/tritonbench/issues/143; for a CPU: up to 0.20 in 33 pairs of runs
+#: of one stack, on two cores that others used too.
 RUN_TO_RUN = {"cuda_events": 0.04, "monotonic": 0.25}
-#: Samples under which quartiles say nothing; 20 leave five in each quarter.
+#: The least samples for quartiles; 20 leave five in each quarter.
 _ENOUGH = 20
 #: Standard error of a median in interquartile ranges over the square root of the count, for samples that are near
 #: normal about their middle: 1.2533 (median against mean) / 1.3490 (interquartile range of a normal distribution).
@@ -36,8 +36,8 @@ _ENCLOSES = 0.995
 class Statistics:
     """Median and 95th percentile in milliseconds.
 
-    `spread` is the interquartile range over the median. `noise` says why the samples carry no comparison, and is
-    empty where they do.
+    spread: the interquartile range over the median.
+    noise: why the samples allow no comparison, "" if they do.
     """
 
     count: int
@@ -48,7 +48,7 @@ class Statistics:
 
 
 def statistics(samples: Sequence[float]) -> Statistics:
-    """Return the statistics of samples in the order taken; raises ValueError where there are none.
+    """Return the statistics of samples in the order taken; raises ValueError for no samples.
 
     Percentiles are nearest rank: each is a sample that was measured.
     """
@@ -70,7 +70,7 @@ def statistics(samples: Sequence[float]) -> Statistics:
 
 
 def contended(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Say who else was on the GPU at either end of a timed run, "" for nobody."""
+    """Return a sentence on others on the GPU at either end of a timed run, "" if it had the GPU alone."""
     others = before.get(OTHERS) or after.get(OTHERS)
     return f"others used the GPU: {others}" if others else ""
 
@@ -95,11 +95,11 @@ def interval(samples: Sequence[float]) -> tuple[float, float]:
 def _noise(count: int, spread: float, drift: float) -> str:
     """Say why a run is too noisy to show a change of WORTH_TELLING.
 
-    A drift between the halves, beyond their scatter, is a change that nothing in the engine made;
-    where it is as large as the one that is looked for, the run was not stationary (clocks, heat, another program) and
-    more samples would not help. Where the middle half of the samples spreads so far that two such runs differ by more
-    than that by chance, there were too few samples for this machine. Samples are taken for independent: a disturbance
-    that outlasts many of them shows as drift or not at all.
+    A drift between the halves, beyond their scatter, does not come from the engine. If it is as large as WORTH_TELLING,
+    the run was not stationary (clocks, heat, another program) and more samples would not help. If the middle half of
+    the samples spreads so far that two such runs differ by more than that by chance, there were too few samples for
+    this machine. Samples are taken for independent: a disturbance that outlasts many of them shows as drift or not at
+    all.
     """
     if count < _ENOUGH:
         return f"{count} samples are too few to judge"

@@ -2,7 +2,7 @@
 
 A claim is about levels: an engine builds, runs, gives the right numbers, and keeps the precision wanted. It is
 held to its own level alone: "it builds" is not broken by a lost precision. A failure that is claimed and does not
-happen is `fixed` where it was measured to happen on this target or an earlier version of it, and else `not_reproduced`.
+happen is `fixed` if it was measured to happen on this target or an earlier version of it, and else `not_reproduced`.
 
 A build that needs a GPU is held only against claims from a machine without one, or that say the same: whoever says that
 it builds had one. An engine that was only built, and is known elsewhere not to run or to give wrong numbers, is
@@ -10,7 +10,7 @@ it builds had one. An engine that was only built, and is known elsewhere not to 
 
 When several claims cover a target the surest one is judged: measured before reported, one of the graph before one of
 a whole model, a summary after other reports; among equals the first in the variant's list. A precision that was lost,
-and that the graph alone asks for, is no regression where a source claims the cell.
+and that the graph alone asks for, is no regression against a source's claim.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def judge(
     """Hold a class against the claims that cover its target; `signature` is the id of its diagnosis.
 
     A failure of the expected class with another signature than the claimed one is `new`: another failure hides behind
-    the same class. `failed_before` says where the variant was measured failing on this target or an earlier version.
+    the same class. `failed_before` is the place of a measured failure on this target or an earlier version.
     """
     cls = classification.cls
     claim, told = surest(expectations), _told_of_a_run(expectations)
@@ -97,9 +97,9 @@ def _unclaimed(classification: Classification) -> Judgement:
 
 
 def _told_of_a_run(expectations: Sequence[Expectation]) -> Expectation | None:
-    """Return the claim by which an engine that is built fails when it is run; None where none says so.
+    """Return the claim by which a built engine fails when it is run, if any.
 
-    That it was measured to build says nothing of a run.
+    A measured build does not speak about a run.
     """
     claim = surest([each for each in expectations if _reaches_a_run(each)])
     return claim if claim and claim.outcome not in GOOD else None
@@ -146,7 +146,7 @@ def _failing(
         return Verdict.NEW, f"{does}; {said}, which it does: {reason}"
     if broken not in _held(claim):
         return Verdict.NEW, f"{does}, which is another way than claimed; {said}: {reason}"
-    # A source says "works" of what it looked at. A measurement was judged by the same graph, and is held.
+    # A source's "works" covers only the parts it looked at. A measurement was judged by the same graph, and is held.
     if broken == "precision" and classification.derived and claim.basis is not Basis.MEASURED:
         named = "by what the graph asks for, where nobody named a precision"
         return Verdict.NEW, f"{does} {named}; {said}: {reason}"
@@ -173,9 +173,9 @@ def _broken(classification: Classification) -> Level:
 
 
 def _failing_level(claim: Expectation) -> Level | None:
-    """Return the level at which a claim says that it fails; None where it does not tell, as a crash may not.
+    """Return the level at which a claim says that it fails; None if the claim leaves it open, as a crash may.
 
-    A measurement without a level was made where engines are only built.
+    A measurement without a level comes from a machine that only builds.
     """
     told = claim.level or CLASSES[claim.outcome].breaks
     return told or ("builds" if claim.basis is Basis.MEASURED else None)
@@ -184,9 +184,9 @@ def _failing_level(claim: Expectation) -> Level | None:
 def _held(claim: Expectation) -> tuple[Level, ...]:
     """Return the levels that a claim says are reached.
 
-    A claim of a failure says so of the levels below it. One of a lost precision says that numbers are right only where
-    it was measured: a source that looks at types may not have looked at numbers. A built engine has its precision, and
-    has not run.
+    A claim of a failure implies the levels below it. One of a lost precision implies right numbers only if it was
+    measured: a source that looks at types may not have looked at numbers. A built engine has its precision, and has not
+    run.
     """
     if claim.outcome is Class.BUILT:
         return ("builds",) if claim.level == "builds" else ("builds", "precision")
@@ -201,7 +201,7 @@ def _does(classification: Classification) -> str:
     return "works" if classification.cls is Class.OK else "builds"
 
 
-#: What a claim of the class `ok` says at each level.
+#: The infinitive of a claim of the class `ok` at each level.
 _REACHES: dict[Level, str] = {
     "builds": "build",
     "runs": "run",

@@ -2,15 +2,15 @@
 
 The graph asks by its types. A node that multiplies and takes data and weights from DequantizeLinear is to multiply in
 the type that these read; one whose weights alone are dequantised is to store them so and to compute in a float. Any
-other node is to compute in the type of its tensors, where that is FP16 or BF16. A QuantizeLinear, DequantizeLinear or
-Cast has the type that it brings into the graph, which the numbers go through; weights lose nothing more there.
+other node is to compute in the type of its tensors, if that is FP16 or BF16. A QuantizeLinear, DequantizeLinear or Cast
+has the type that it brings into the graph, which the numbers go through; weights are not rounded again there.
 
 Cast, Reshape and Transpose between a DequantizeLinear and the node that multiplies are looked through: this is how
 PyTorch and NVIDIA's Model-Optimizer export a linear layer (the latter's modelopt/onnx/export/int4_exporter.py and
 fp8_exporter.py take them out again, not from every graph). An Identity stands for a weight that is shared. A Concat of
-nothing but dequantised data is taken for dequantised data: users quantise its inputs for the sake of the reader.
+dequantised data alone is taken for dequantised data: users quantise its inputs for the sake of the reader.
 
-A node is said to be fed in a special way where engines are known to stumble over the scales of its data.
+A node is fed in a special way if engines are known to stumble over the scales of its data.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from harness.layers.operators import MOVING, MULTIPLYING, dequantises, quantises
 from harness.record.outcome import Node
 from harness.words import Precision
 
-#: Nodes that hand on one tensor's values: an operand is what it was before them.
+#: Nodes that hand on one tensor's values: an operand is taken from before them.
 _HANDING_ON = frozenset({"Identity", "Cast", "Reshape", "Transpose"})
-#: Where the operands of a node that multiplies stand among its inputs.
+#: The places of the operands among the inputs of a node that multiplies.
 _OPERANDS = {"QLinearConv": (0, 3), "QLinearMatMul": (0, 3)}
 #: ONNX takes one scale for a whole tensor as a scalar or as a vector of one element.
 VECTOR_OF_ONE = "a scale in a vector of one element"
-#: Concat joins what was quantised by different scales.
+#: Concat joins data that were quantised by different scales.
 UNLIKE_SCALES = "inputs of unlike scales"
 
 
 def asked(model: onnx.ModelProto) -> tuple[Node, ...]:
-    """Return a model's nodes, each with the precision that the graph asks of it, "" where it asks for none."""
+    """Return a model's nodes, each with the precision that the graph asks of it, "" without a request."""
     graph = _Graph(model)
     return tuple(
         Node(effective_name(node), node.op_type, str(graph.asks(node) or ""), graph.fed(node))
@@ -57,9 +57,9 @@ def asked(model: onnx.ModelProto) -> tuple[Node, ...]:
 def wished(variant: Variant, nodes: Sequence[Node]) -> tuple[tuple[str, Precision], ...]:
     """Return the nodes that are to run in a precision: those that the variant names, else its graph's.
 
-    Only a node that multiplies is wished in a narrow type. Where the graph quantises, only such a node is wished in a
-    float either, for an engine may fuse any other into a kernel that computes in the narrow type. Nodes that a record
-    holds without their precisions derive nothing.
+    Only a node that multiplies is wished in a narrow type. If the graph quantises, only such a node is wished in a
+    float either, for an engine may fuse any other into a kernel that computes in the narrow type. A record's nodes
+    without precisions derive no wish.
     """
     if variant.precision is not None:
         return variant.precision
@@ -85,7 +85,7 @@ class _Graph(GraphReader):
                 self._precisions[name_at(node.output, 0)] = precision_of(named["type"])
 
     def asks(self, node: onnx.NodeProto) -> Precision | None:
-        """Return the precision that the graph asks of a node; None for none, or FP32."""
+        """Return the precision that the graph asks of a node; None for FP32 or no request."""
         if node.op_type in MULTIPLYING:
             found = self._multiplied(node)
         elif quantises(node.op_type):
@@ -101,7 +101,7 @@ class _Graph(GraphReader):
         return found if found in _ASKED else None
 
     def fed(self, node: onnx.NodeProto) -> str:
-        """Return how quantised data come to a node that multiplies or joins; "" where that is nothing special."""
+        """Return how quantised data come to a node that multiplies or joins; "" in the usual way."""
         if node.op_type not in MULTIPLYING and node.op_type != "Concat":
             return ""
         # A weight may have a vector of one scale as it may have one for each channel.
@@ -122,7 +122,7 @@ class _Graph(GraphReader):
         return not -len(shape) <= axis < len(shape) or shape[axis] != 1
 
     def _scale(self, reader: onnx.NodeProto) -> bytes | None:
-        """Return the bytes of a scale's values, None where it is no constant or lies in another file."""
+        """Return the bytes of a scale's values, None if it is no constant or lies in another file."""
         scale = self.value(reader.input[1])
         return None if scale is None else scale.tobytes()
 
@@ -137,7 +137,7 @@ class _Graph(GraphReader):
         if data in self.constants and weights not in self.constants:
             data, weights = weights, data
         found = multiplied_in(self._operand(data), self._operand(weights))
-        # What is narrow and no constant is data.
+        # A narrow operand that is no constant is data.
         return self._operand(data) if found in _STORED and weights not in self.constants else found
 
     def _operand(self, tensor: str) -> Precision:
@@ -148,7 +148,7 @@ class _Graph(GraphReader):
             makers = [self._source(name) for name in producer.input]
         read = {self._read(maker) if maker and dequantises(maker.op_type) else None for maker in makers}
         found = (read.pop() if len(read) == 1 else None) or self._type(tensor)
-        # An operator that nobody knows gives a float.
+        # An unknown operator gives a float.
         return Precision.FP32 if found is Precision.UNKNOWN else found
 
     def _read(self, node: onnx.NodeProto) -> Precision:

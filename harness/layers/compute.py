@@ -2,14 +2,13 @@
 
 The rules, in order:
 
-1. A region whose inside is hidden (LayerType Myelin, named `{ForeignNode[..]}`) is UNKNOWN: its edges say
-   nothing of it.
+1. A region whose inside is hidden (LayerType Myelin, named `{ForeignNode[..]}`) is UNKNOWN: its edges do not show it.
 2. A layer that multiplies (convolution, correlation, gemm, matmul; by type or tactic) computes in the type of its data
    *and* weights. Data is the first input. Weights are the declared `Weights`, else the largest narrow constant, else
    the first constant that is shaped like a weight, else the second input (TensorRT-RTX dequantises weights in a kernel
-   of their own for SM75), else any constant matrix. Scales, alpha, beta and bias are no weights. Where the schema
-   prints no constants (TensorRT-RTX 1.4) data alone decides. A generated kernel that dequantises data and weights
-   before it multiplies (`__myl_CastMulCastCastMulCastFc`) computes in a float that no edge shows: UNKNOWN.
+   of their own for SM75), else any constant matrix. Scales, alpha, beta and bias are no weights. Without printed
+   constants (TensorRT-RTX 1.4) data alone decides. A generated kernel that dequantises data and weights before it
+   multiplies (`__myl_CastMulCastCastMulCastFc`) computes in a float that no edge shows: UNKNOWN.
 3. Any other layer computes in the one float type at its edges: a kernel from FP32 to INT8 works in FP32 and
    quantises at the end. A generated kernel is named after its operations in order
    (`__myl_MulAddSiluMulMinMaxRounCast`): `RounCast` quantises and a later `CastMul` dequantises, any other

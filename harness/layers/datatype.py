@@ -31,10 +31,10 @@ _PATTERNS = tuple(
 )
 
 FLOATS = frozenset({Precision.FP32, Precision.TF32, Precision.FP16, Precision.BF16})
-#: What data are stored in to be smaller; a kernel whose other operand is a float widens them first.
+#: Types that store data smaller; a kernel whose other operand is a float widens them first.
 NARROW = frozenset({Precision.FP8, Precision.FP4, Precision.INT8, Precision.UINT8, Precision.INT4})
 EIGHT_BIT = frozenset({Precision.INT8, Precision.UINT8})
-#: What a float times weights that are stored in a narrower type is called, by that type.
+#: The precision of a float times weights stored in a narrower type, by that type.
 WEIGHTS: Mapping[Precision, Precision] = {
     Precision.INT8: Precision.INT8_WEIGHTS,
     Precision.UINT8: Precision.INT8_WEIGHTS,
@@ -42,7 +42,7 @@ WEIGHTS: Mapping[Precision, Precision] = {
     Precision.FP8: Precision.FP8_WEIGHTS,
     Precision.FP4: Precision.FP4_WEIGHTS,
 }
-#: The float types that an ONNX graph asks for by its tensors; FP32 is what it is in where it asks for nothing.
+#: The float types that an ONNX graph asks for by its tensors; FP32 is its type without a request.
 ASKED_FLOATS = frozenset({Precision.FP16, Precision.BF16})
 
 
@@ -53,7 +53,7 @@ def same_precision(wanted: Precision, actual: Precision | None) -> bool:
 
 
 def precision_of(text: str) -> Precision:
-    """Return the data type that a text names; UNKNOWN where it names none ("N/A due to dynamic shapes")."""
+    """Return the data type that a text names, else UNKNOWN ("N/A due to dynamic shapes")."""
     for pattern, precision in _PATTERNS:
         if pattern.search(text):
             return precision

@@ -37,7 +37,7 @@ MAY_VANISH = frozenset(
         "DequantizeLinear",
     }
 )
-#: What has no precision of its own: data are moved as they are, or other graphs are run.
+#: Operators without a precision of their own: they move data as they are, or run other graphs.
 MOVING = MAY_VANISH | {
     *("ConstantOfShape", "DepthToSpace", "Expand", "Gather", "GatherElements", "GatherND", "Pad", "Range"),
     *("ScatterElements", "ScatterND", "Size", "SpaceToDepth", "Tile", "Where", "If", "Loop", "Scan"),

@@ -29,7 +29,7 @@ from harness.words import Precision
 _KERNEL_TIME = "_kernel_time"
 #: Microseconds that no kernel takes: a year.
 _NO_TIME = 3.2e13
-#: What MatMulNBits' weights are, which it keeps packed in bytes, by its attribute.
+#: The type of MatMulNBits' weights, which it keeps packed in bytes, by its attribute.
 _PACKED = {4: Precision.INT4, 8: Precision.INT8}
 
 
@@ -127,7 +127,7 @@ class Origins:
         }
 
     def of(self, node: onnx.NodeProto) -> tuple[str, ...]:
-        """Return original node names in the model's order; none for a node that was put in."""
+        """Return original node names in the model's order; () for an inserted node."""
         if self._is_inserted(node):
             return ()
         found: set[str] = set()
@@ -144,7 +144,7 @@ class Origins:
         return tuple(sorted(found, key=self._order.__getitem__))
 
     def _original(self, tensor: str) -> str:
-        """Return the original name of a tensor, "" where it has none."""
+        """Return the original name of a tensor, "" for a new one."""
         tensor = self._renamed.get(tensor, tensor)
         return tensor if tensor in self._tensors else ""
 

@@ -45,10 +45,10 @@ def parse_layers(
 ) -> LayerReport:
     """Read an engine's own account of its layers.
 
-    `nodes`, in the model's order, let names be mapped to nodes where the source has no metadata. `model` is
-    the ONNX model that was given to ONNX Runtime; "ort_graph" needs it. `times_ms` are samples by layer name,
-    of which each layer gets the median. Empty data is an empty report; nothing raises on strange text, none takes
-    more time than its length allows, and one above `LONGEST` is not read.
+    `nodes`, in the model's order, map names to nodes if the source has no metadata. `model` is the ONNX model that was
+    given to ONNX Runtime; "ort_graph" needs it. `times_ms` are samples by layer name, of which each layer gets the
+    median. Empty data is an empty report. Strange text never raises and takes time in proportion to its length; a text
+    above `LONGEST` is not read.
     """
     if len(data) > LONGEST:
         return LayerReport((), 1, source)
@@ -76,12 +76,12 @@ _REFORMAT = re.compile(r"Reformatting CopyNode |Reformatted (?:Input|Output) Ten
 _REGION, _REGION_END = "{ForeignNode[", "]}"
 #: Places at which a region's name is tried as its first and its last node: a node's own name may hold dots.
 _MOST_PLACES = 16
-#: Names tried at joints, and nodes of regions, in all of an engine's layers, where the text and the names together can
-#: ask for their product; a long network takes a hundredth of it.
+#: Names tried at joints, and nodes of regions, in all of an engine's layers, if the text and the names together can ask
+#: for their product; a long network takes a hundredth of it.
 _MOST_STEPS = 10_000_000
 #: Characters of a name that are compared in the time of a step.
 _CHARACTERS = 256
-#: Where a part may begin and end.
+#: The bounds of a part.
 _BEFORE = re.compile(r"\(| \+ | \|\| |, ")
 _AFTER = re.compile(r"$|\)| \+ | \|\| |, |_myl\d+_\d+$|_clone_\d+")
 
@@ -96,14 +96,14 @@ class Names:
             self._places.setdefault(name, []).append(place)
         self._lengths = sorted({len(name) for name in self._order} - {0}, reverse=True)
         self._left = _MOST_STEPS
-        #: Layers that were looked at no further, as what had been looked at before them was too much.
+        #: Layers that were not looked at, as those before them had used up the bound.
         self.given_up = 0
 
     def map(self, layer_name: str) -> tuple[str, ...]:
         """Return the names of the nodes in a layer's name, in the model's order.
 
-        A region gives every node from its first to its last, which can be too many where branches run side by
-        side. A reformat layer gives none.
+        A region gives every node from its first to its last, which can be too many for branches side by side. A
+        reformat layer gives no node.
         """
         if _REFORMAT.match(layer_name):
             return ()
@@ -139,7 +139,7 @@ class Names:
         return found
 
     def _range(self, body: str) -> set[int]:
-        """Return the nodes of `first...last`; of one end alone where the other is a weight or an unnamed layer.
+        """Return the nodes of `first...last`; of one end alone if the other is a weight or an unnamed layer.
 
         Each end may be a fused name itself.
         """

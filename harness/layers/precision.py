@@ -5,13 +5,12 @@ The layer that answers for a node:
 - For a node that multiplies (Conv, ConvTranspose, Gemm, MatMul) it is the layer that multiplies, not the kernels that
   prepare its weights, quantise its input or add its bias, though metadata lists the node there too. A convolution
   folded into a layer of another kind has no layer that multiplies: UNKNOWN.
-- For any other node it is the layers that do not multiply (its activation kernel); where there are none, the
-  multiplication that absorbed it (BatchNormalization folded into a Conv). A kernel that feeds such a multiplication
-  prepares its operands and does not answer: TensorRT-RTX for SM75 lists a fused Relu in the kernel that dequantises
-  the weights.
+- For any other node it is the layers that do not multiply (its activation kernel), else the multiplication that
+  absorbed it (BatchNormalization folded into a Conv). A kernel that feeds such a multiplication prepares its operands
+  and does not answer: TensorRT-RTX for SM75 lists a fused Relu in the kernel that dequantises the weights.
 - A node whose weights the graph only stores narrow, and which a float layer answers for, computes so with stored
-  weights where a kernel of their own widens them (TensorRT-RTX does so for blocks of 128, and for SM75); where the
-  layer lists no weights (TensorRT-RTX 1.4), UNKNOWN.
+  weights if a kernel of their own widens them (TensorRT-RTX does so for blocks of 128, and for SM75); if the layer
+  lists no weights (TensorRT-RTX 1.4), UNKNOWN.
 - Layers that disagree give UNKNOWN. A node that no layer names is absent: it was folded away entirely.
 - QuantizeLinear, DequantizeLinear and Cast (between two types by nature) and Constant are left out.
 
@@ -35,7 +34,7 @@ _STORED = frozenset(map(str, WEIGHTS.values()))
 
 
 def node_precision(nodes: Sequence[Node], layers: Sequence[Layer]) -> dict[str, Precision]:
-    """Return the precision of each node by name, in the nodes' order; absent where no layer names it."""
+    """Return the precision of each node by name, in the nodes' order, without nodes that no layer names."""
     found: dict[str, Precision] = {}
     for node in nodes:
         if node.op in _LEFT_OUT:
@@ -50,7 +49,7 @@ def node_precision(nodes: Sequence[Node], layers: Sequence[Layer]) -> dict[str, 
 
 
 def _answering(node: Node, layers: Sequence[Layer]) -> list[Layer] | None:
-    """Return the layers that answer for the node; None where no layer names it."""
+    """Return the layers that answer for the node; None if no layer names it."""
     naming = [layer for layer in layers if node.name in layer.onnx_nodes]
     if not naming:
         return None
@@ -96,8 +95,8 @@ def holds_attention(operators: Sequence[str]) -> bool:
 
 
 def attention_kernel(layers: Sequence[Layer]) -> str | None:
-    """Return the name of the fused attention kernel, "" where there is none; None where no layer names its kernel."""
+    """Return the name of the fused attention kernel, "" without one; None if no layer names its kernel."""
     kernels = [layer.tactic for layer in layers if layer.tactic]
     found = next((kernel for kernel in kernels if _KERNEL.search(kernel)), "")
-    # What follows is a hash of the graph around it.
+    # A hash of the graph around it follows.
     return found.partition("_0x")[0] if kernels else None

@@ -15,7 +15,7 @@ A name may be missing from the first line (8.0 to 8.4); the runner's line then h
 price a conversion between two formats. `Adding reformat layer` lines are the conversions of the engine. The engine's
 layers stand at the end: `Layer(CaskConvolution): NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (8.x), or
 `Name: NAME, LayerType: ...` (10.x). A build that calibrates prints a first round in floating point. A layer into whose
-weights both Q and DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print none of this.
+weights both Q and DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print no tactics.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class BuildLog:
 
 
 class Reader:
-    """Reads a log line by line; what is kept is bounded, whatever the length of the log."""
+    """Reads a log line by line, and keeps a bounded part of a log of any length."""
 
     def __init__(self) -> None:
         self._build = BuildLog()
@@ -238,7 +238,7 @@ class Reader:
         self._build.added.setdefault(found["layer"], []).append(conversion)
 
     def _list(self, found: re.Match[str]) -> None:
-        """Take a layer of the engine; its tactic by name, where the log has it."""
+        """Take a layer of the engine, its tactic by name if the log has it."""
         edges = found["edges"]
         if "id" in found.re.groupindex:
             tactic = self._names.get(found["id"], found["id"])

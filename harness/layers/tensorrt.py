@@ -1,13 +1,13 @@
 """TensorRT's two accounts of its layers -> `Layer`: the inspector's JSON and a verbose log.
 
 Nothing in the logs is escaped, and ONNX names may hold commas, braces, brackets, colons, arrows and line breaks. So
-each part is matched where the last one ended, and none is looked for beyond its layer: one pattern for a whole line
-takes the cube of its length, a search to the end of the text from each of many broken layers the square.
+each part is matched at the end of the last one, and never searched beyond its layer: one pattern for a whole line takes
+the cube of its length, a search to the end of the text from each of many broken layers the square.
 
 - The inspector's JSON (`IEngineInspector.get_engine_information`) has the schema of 8.5 .. 10, or that of 11.
 - A layer of the verbose log's "Layers:" message, and of the inspector's one-line form, is
   `Name: n, LayerType: t, Inputs: [ {..}, {..}], .., Metadata: m`. Only `Name: ` at the start of a line begins the next
-  one, and a name ends only where the fixed words that follow a name begin.
+  one, and a name ends only before the fixed words that follow a name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def plain_layer(name: str) -> Layer:
     return Layer(name=name, type="", precision="")
 
 
-#: Of a dimension, as TensorRT counts: the product of longer numbers takes the square of the text's length.
+#: The bound of a dimension, as in TensorRT: products of longer numbers take the square of the text's length.
 _LARGEST = 2**63
 
 

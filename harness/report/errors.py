@@ -1,4 +1,4 @@
-"""Entries on error texts: meaning, places where each was seen and how sure that is, advice and its proof."""
+"""Entries on error texts: meaning, the versions that print each, with the basis, advice and its proof."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_TRIED = 20
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text as people see it, and where it was seen: the targets that printed it, or who quotes it."""
+    """A text as people see it, and its source: the targets that printed it, or a quotation."""
 
     text: str
     seen: str
@@ -40,9 +40,9 @@ class ShownText:
 
 @dataclass(frozen=True)
 class Seen:
-    """Where a text was seen: on which versions and GPUs, how sure that is, and by whom.
+    """A sighting of a text: basis, versions and GPUs, and source.
 
-    `ends` says that it is reported of versions before another.
+    ends: it is reported for versions before another.
     """
 
     basis: Basis
@@ -91,10 +91,10 @@ class Reproducer:
 class ErrorEntry:
     """One signature for readers; <node> stands for a part that only a failure fills in.
 
-    `kind` is "failure", "warning" (counted, and the cause
-    only of a lost precision or wrong numbers) or "harmless"; `reading` says that its texts name layers as `READING`
-    tells; `only` is the product that all of it is of, where that is not TensorRT; `related` are the ids and titles of
-    the signatures that its texts name.
+    kind: "failure", "warning" (counted, and the cause only of a lost precision or wrong numbers) or "harmless".
+    reading: its texts name layers in the forms that `READING` explains.
+    only: the one product that it concerns, if that is not TensorRT.
+    related: ids and titles of the signatures that its texts name.
     """
 
     id: str
@@ -115,7 +115,7 @@ class ErrorEntry:
 
     @property
     def summary(self) -> str:
-        """Return where it was seen in a few words: the surest first, "" where no version is known."""
+        """Return its sightings in a few words: the surest first, "" without a known version."""
         return "; ".join(dict.fromkeys(f"{each.basis} on {each.where}" for each in self.seen[:2]))
 
 
@@ -183,7 +183,7 @@ class _Book:
         )
 
     def _only(self, signature: Signature) -> str:
-        """Return the product that all of it is of; "" for TensorRT, for several and for none that is known."""
+        """Return the one product that it concerns; "" for TensorRT, for several and if unknown."""
         claims = (*(claim for _, claim in self._claims.get(signature.id, ())), *signature.reported)
         found = {
             *(Engine(self._targets[cell.target].engine) for cell in self._measured.get(signature.id, ())),
@@ -241,7 +241,7 @@ class _Book:
         for cell in self._rows[case, variant]:
             if cell.stands is None or cell.basis is None or not cell.demanded:
                 continue
-            # Where the call or the GPU is missing the advice was not taken, which says nothing of it.
+            # A missing call or GPU means that the advice was not tried.
             if cell.stands not in SHOWS_NO_FAILURE - GOOD:
                 groups.setdefault((cell.basis, cell.stands in GOOD), []).append(cell.target)
         ordered = sorted(groups, key=lambda key: (list(Basis).index(key[0]), not key[1]))
@@ -281,14 +281,14 @@ class _Book:
 
 
 def _versioned(version: str, series: Sequence[str]) -> str:
-    """Return a version with the series it was built for where that is chosen; "" among them is none in particular."""
+    """Return a version with the series it was built for; "" among them is the main one."""
     chosen = listed([each for each in series if each])
     also = "also " if "" in series else ""
     return f"{version} ({also}{chosen})" if chosen else version
 
 
 def _printed(signature: Signature, cell: Known) -> str:
-    """Return the text by which a measured cell was recognised, "" where the view no longer has it."""
+    """Return the text by which a measured cell was recognised, "" if the view no longer has it."""
     lines = tuple(line for text in cell.errors for line in text.splitlines())
     texts = {
         "errors": cell.errors,

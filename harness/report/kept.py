@@ -1,4 +1,4 @@
-"""What takes its time to conclude, kept between runs by a hash of all that it was made of: deleting it costs time."""
+"""Slow conclusions, kept between runs by a hash of all their sources: deleting them costs only time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Made = TypeVar("_Made")
 
 
 class Kept:
-    """A folder of a file an entry; `code` is a hash of the code that makes them. Nothing in it is ever an error."""
+    """A folder of a file an entry; `code` is a hash of the code that makes them. A bad file is never an error."""
 
     def __init__(self, folder: Path, code: str) -> None:
         self._folder = folder
@@ -24,7 +24,7 @@ class Kept:
         self._used: set[str] = set()
 
     def get(self, kind: Any, sources: object, make: Callable[[], _Made]) -> _Made:  # noqa: ANN401  (a type)
-        """Return what `make`, a pure function, makes of sources, which is of a type that msgspec reads."""
+        """Return the kept result of `make`, a pure function of the sources, or call it; msgspec reads its type."""
         name = hashlib.sha256(msgspec.msgpack.encode((self._code, sources))).hexdigest()
         self._used.add(name)
         with contextlib.suppress(OSError, ValueError, TypeError, msgspec.MsgspecError):

@@ -6,8 +6,8 @@ from harness.known.listed import State
 from harness.known.model import Known
 from harness.words import CLASSES, GOOD, Basis, Class, Mark, Role, Verdict
 
-#: What a cell is drawn as: its class, save where its engine was only built and is known to fail when it is run, or
-#: where it was not run and a finding speaks against its graph.
+#: The marks of cells: by class, of an engine that was only built and is known to fail when it is run, and of a graph
+#: that was not run and has a finding against it.
 MARKS: dict[Class | Verdict | State, Mark] = {
     Verdict.FAILS_WHEN_RUN: Mark(
         "fails",
@@ -28,7 +28,7 @@ MARKS: dict[Class | Verdict | State, Mark] = {
     ),
 }
 
-#: Where a cell is counted: every cell is in exactly one, worst news first. Key, name, meaning.
+#: The buckets that cells are counted in, each in exactly one, worst news first. Key, name, meaning.
 BUCKETS = {
     "regressed": ("Regressed", "reported or measured to work, fails here"),
     "new": ("New failure", "fails, and that is not claimed, or in another way than claimed"),
@@ -59,7 +59,7 @@ BUCKETS = {
 
 ROLES = {role: str(role).replace("_", " ") for role in Role}
 
-#: What a step from one target to another does to variants: name and meaning by `harness.compare.kinds.Kind`.
+#: The changes of variants in a step from one target to another: name and meaning by `harness.compare.kinds.Kind`.
 KINDS = {
     "broken": ("Breaks", "worked before (built, where not run), fails after"),
     "precision_lost": ("Loses precision", "a node no longer runs in the precision wanted, without any error"),
@@ -86,7 +86,7 @@ KINDS = {
     "newly_unknown": ("Nothing known after", "known before; neither measured nor reported after"),
 }
 
-#: The buckets of cells that nobody ran for this report, by how sure what is claimed of them is.
+#: The buckets of cells that were not run for this report, by basis.
 CLAIMED: dict[Basis | None, str] = {
     Basis.MEASURED: "accepted",
     Basis.REPORTED: "reported",
@@ -108,5 +108,5 @@ def bucket(cell: Known) -> str:
 
 
 def day(when: str) -> str:
-    """Return a UTC time to the minute, for where it says UTC already."""
+    """Return a UTC time to the minute, without the word UTC."""
     return when[:16].replace("T", " ")

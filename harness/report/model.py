@@ -53,7 +53,7 @@ class RunView:
 
 @dataclass(frozen=True)
 class SentIn:
-    """Of how many cells an account sent records in, measured on one GPU with one commit of the harness."""
+    """The number of cells that an account sent records for, measured on one GPU with one commit of the harness."""
 
     account: str
     gpu: str = ""
@@ -114,7 +114,7 @@ class Results:
     matrix_sha256: str = ""
     submissions: tuple[SentIn, ...] = ()
     troubles: dict[str, tuple[Reported, ...]] = field(default_factory=dict)
-    #: What a check tried beyond its models as they are.
+    #: The tries of a check beyond its models as they are.
     further: tuple[Further, ...] = ()
     steps: Steps = field(default_factory=Steps)
 
@@ -142,7 +142,7 @@ class Results:
         ]
 
     def column(self, target: str, name: str = "") -> Column:
-        """Return one target's column; `name` tells it apart where two reports have a target of this id."""
+        """Return one target's column; `name` tells it apart if two reports have a target of this id."""
         return Column(
             name or target,
             {variant.id: variant for variant in self.variants},
@@ -242,7 +242,7 @@ def _variant_fields(case: Any, data: Any) -> Any:  # noqa: ANN401  (JSON)
     return {**data, "case": case, "wanted": list(data["wanted"].items())}
 
 
-#: What every cell has, whatever is known of it.
+#: The fields that every cell has.
 ALWAYS = frozenset(
     (
         *("id", "case", "variant", "target", "class", "verdict", "basis", "reason", "text", "signature"),
@@ -254,7 +254,7 @@ _USUAL = fields_of(Known("", "", "", "", Class.NOT_RUN, Verdict.NOT_RUN))
 
 
 def _cell(cell: Known) -> dict[str, Any]:
-    """Return a cell; fields beside those of `ALWAYS` are left out where they say nothing."""
+    """Return a cell; fields beside those of `ALWAYS` are left out if they have their default."""
     found = {}
     for name, value in fields_of(cell).items():
         key = NAMES.get(name, name)
@@ -292,7 +292,7 @@ def _figures(data: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _check(results: Results) -> None:
-    """Raise ValueError where cells or steps are not each variant on each target, or name a claim that is not there."""
+    """Raise ValueError unless cells and steps are each variant on each target, and name existing claims."""
     names = [
         (variant.case, variant.name, target.id) for variant in results.variants for target in results.targets
     ]
@@ -316,7 +316,7 @@ def results_file(folder: Path) -> Path:
 
 
 def content(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked where its name ends in .xz."""
+    """Return the bytes of a file, unpacked if its name ends in .xz."""
     return decompress(path) if path.suffix == _PACKED else read_bytes(path)
 
 
@@ -336,7 +336,7 @@ def _in_full(advice: Advice, before: str, after: str) -> tuple[str, str]:
 def load_results(path: Path | str) -> Results:
     """Return the results of a results.json, packed or not, or of the folder that holds one.
 
-    Raises HandledError where it cannot be read.
+    Raises HandledError if it cannot be read.
     """
     path = Path(path)
     path = results_file(path) if path.is_dir() else path

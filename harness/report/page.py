@@ -1,4 +1,4 @@
-"""The page: one HTML file of results.json, gzipped, and the static app that draws it; it asks nothing of a network."""
+"""The page: one HTML file of results.json, gzipped, and the static app that draws it, without any network."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ _LIMITS = {
     "name": findings.LONGEST_NAME,
     "deepest": findings.DEEPEST,
 }
-#: What the script has of a signature as it is.
+#: The fields of a signature that the script reads as they are.
 _AS_IT_IS = (
     *("id", "title", "cause", "advice", "harmless", "links", "versions"),
     *("standard_op", "phases", "operator", "kind", "not_yet"),
@@ -171,7 +171,7 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
 
 
 def addresses() -> dict[str, str]:
-    """Return where reports are taken ("issues") and where the project is ("home"), as the package says, "" for none."""
+    """Return the addresses of reports ("issues") and the project ("home") in the package's metadata, "" if missing."""
     try:
         named = metadata("trt-compat").get_all("Project-URL") or []
     except PackageNotFoundError:
@@ -246,7 +246,7 @@ def _signature(signature: Signature) -> dict[str, Any]:
                 ),
             ]
             for pattern in signature.patterns
-            # What is pasted comes without its model.
+            # A pasted log comes without its model.
             if pattern.where != "graph"
         ],
     }
@@ -265,7 +265,7 @@ def environment(folder: Path) -> jinja2.Environment:
 
 
 def policy(style: str, script: str) -> str:
-    """Return the content security policy of a page that runs this style and script, and asks nothing of any network."""
+    """Return the content security policy of a page that runs this style and script, without any network."""
     return (
         f"default-src 'none'; style-src 'sha256-{_sha256(style)}'; script-src 'sha256-{_sha256(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"

@@ -26,7 +26,7 @@ from harness.words import Basis
 
 #: The list of all pages, their style sheet, which is the report's, and the report, each by its place beside the report.
 LIST, STYLE, REPORT = "pages.html", "style.css", "index.html"
-#: What changes from TensorRT 10 to 11, in one page.
+#: The changes from TensorRT 10 to 11, in one page.
 UPGRADE = "upgrade-11.html"
 
 
@@ -59,7 +59,7 @@ def own_pages(results: Results) -> dict[str, str]:
             entry=entry,
             failing_so=[case for case in results.cases if entry.id in by_case[case.name]],
         )
-    # Of each variant the cells of which something is measured or reported.
+    # The measured and reported cells of each variant.
     known = {variant.id: [cell for cell in cells if cell.basis] for variant, cells in results.rows()}
     for case in results.cases:
         page = page_of_case(case.name)

@@ -46,8 +46,9 @@ Models = Mapping[tuple[str, str], bytes]
 class Recorded:
     """The sources of a report, each read and built once: today's cells and models, every outcome of a store.
 
-    `commands` are the lines that make a target's container by hand, by target. `further` is all that a check tried
-    beyond its models, `listed` are findings without a run by cell; None has today's models held against the tables.
+    commands: the lines that make a target's container by hand, by target.
+    further: all tries of a check beyond its models.
+    listed: findings without a run by cell; None has today's models held against the tables.
     """
 
     matrix: Matrix
@@ -69,7 +70,7 @@ class Recorded:
 
     @cached_property
     def columns(self) -> tuple[TargetView, ...]:
-        """Return the targets, without what a run has to say of them."""
+        """Return the targets, without the facts from a run."""
         return target_views(self.matrix, {}, {})
 
     def judge(self, cell: Cell, outcome: Outcome) -> Judged:
@@ -134,9 +135,9 @@ def results_of(
 ) -> Results:
     """Return every cell of the matrix, judged; `outcomes` are by cell, else those of `found` that speak.
 
-    `history` is the oldest run first; `kept` holds what was concluded before. A cell without an outcome is as its
-    nearest claim has it, else `not_run` or `not_applicable`. An outcome of another model, recipe or engine version than
-    today's is not shown: its cell is marked stale, and says why. Cells are in case, variant and target order.
+    `history` is the oldest run first; `kept` holds earlier conclusions. A cell without an outcome follows its nearest
+    claim, else is `not_run` or `not_applicable`. An outcome of another model, recipe or engine version than today's is
+    not shown: its cell is marked stale, with the reason. Cells are in case, variant and target order.
     """
     speak = found.speaking if outcomes is None else outcomes
     parts = []
@@ -157,14 +158,14 @@ def results_of(
         further=found.further,
         steps=Steps.of([row for part in parts for row in part.steps]),
     )
-    # Among reproducers alone, as in a suite of thousands of models, nothing is to be used instead.
+    # Reproducers alone, as in a suite of thousands of models, have no workaround.
     plain = all(variant.role is Role.REPRODUCER for variant in whole.variants)
     return whole if plain else _with_instead(whole)
 
 
 @dataclass(frozen=True)
 class CasePart:
-    """What a report says of one case: it follows from the outcomes and the past of its own cells alone.
+    """The part of a report about one case: it follows from the outcomes and the past of its own cells alone.
 
     Claims are left out of its rows: there are thousands, and they are at hand.
     """
@@ -268,7 +269,7 @@ def _known(
         known = known_of([broken], by_hand=lines)
     if not stale:
         return known
-    # An earlier engine version may have been flaky; that says nothing of today's.
+    # An earlier engine version's flakiness does not concern today's.
     return replace(known, stale=known.cls is not Class.NOT_APPLICABLE, flaky=())
 
 
@@ -350,7 +351,7 @@ def _runs(
     for run, when in whens.items():
         ran = (replace(each, cells=counted[run, each.target]) for each in on.get(run, {}).values())
         runs.append(RunView(run, when, tuple(ran)))
-    # A cell's past points into the runs of the history by their numbers; what was sent in comes after them.
+    # A cell's past points into the runs of the history by their numbers; submitted runs come after them.
     return (*runs[: len(history)], *sorted(runs[len(history) :], key=lambda run: (run.when, run.id)))
 
 

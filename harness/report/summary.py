@@ -109,7 +109,7 @@ def _section(title: str, lines: Sequence[str], count: int | None = None) -> list
 
 
 def _plain(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line, and in which nobody is mentioned."""
+    """Return text that Markdown shows as it is, on one line, without mentioning an account."""
     flat = one_line(text, _PER_LINE)
     return _MARKUP.sub(r"\\\1", flat).replace("@", "@\u2060")
 
@@ -125,7 +125,7 @@ def counts(results: Results) -> dict[str, int]:
 
 
 def nobody_ran(results: Results) -> str:
-    """Name the families without a measured target, and count the claims about them; "" where there is none."""
+    """Name the families without a measured target, and count the claims about them; "" if all have one."""
     ran = {cell.target for cell in results.cells if cell.basis is Basis.MEASURED}
     families: dict[str, set[str]] = {}
     for target in results.targets:
@@ -145,7 +145,7 @@ def nobody_ran(results: Results) -> str:
 def causes(cells: Iterable[Known]) -> list[tuple[str, list[Known]]]:
     """Return the measured failures by the title of their diagnosis, else of their class; the largest group first.
 
-    Where its cells name nodes of their own the title is that of the signature.
+    If its cells name nodes of their own the title is that of the signature.
     """
     groups: dict[str, list[Known]] = {}
     for cell in cells:
@@ -172,7 +172,7 @@ def disagreement(results: Sequence[OnGpu]) -> str:
 
 
 def named(results: Sequence[OnGpu]) -> list[tuple[str, OnGpu]]:
-    """Return each result with its GPU for readers: the product, and the driver where a product is there twice."""
+    """Return each result with its GPU for readers: the product, and the driver if a product is there twice."""
     products = [each.gpu for each in results]
     return [
         (f"{each.gpu}, driver {each.driver}" if products.count(each.gpu) > 1 else each.gpu or "no GPU", each)

@@ -26,7 +26,7 @@ from harness.report.results import Commands, Recorded, layer_files, of_outcomes,
 from harness.report.summary import summary
 from harness.report.writer import LAYERS, layers_place, model_files, report_texts, schema_text, suites_beside
 
-#: What every record of a cell that was run is stamped with.
+#: The stamps of every record of a cell that was run.
 _STAMPS = ("model_sha256", "recipe_sha256", "engine_version", "via", "harness_version", "when", "run")
 #: Faults of one kind that are told; a broken file has thousands.
 _MOST_TOLD = 20
@@ -35,11 +35,11 @@ _MOST_TOLD = 20
 def verify_report(
     matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path, commands: Commands | None = None
 ) -> list[str]:
-    """Return a sentence for every fault: nothing is mended.
+    """Return a sentence for every fault, without mending it.
 
-    Looked at are: each line of the records; each log against its hash; the stamps and samples of each record; that a
-    run's history is kept; that results.json keeps to its schema and accounts for each cell once; and that every file of
-    the report follows from the records (byte for byte, but for how the page's evidence is packed).
+    It checks each line of the records; each log against its hash; the stamps and samples of each record; that a run's
+    history is kept; that results.json keeps to its schema and accounts for each cell once; and that every file of the
+    report follows from the records (byte for byte, except the packing of the page's evidence).
     """
     found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
     texts = report_texts(results_of(found, read_history(store.path)), suites_beside(folder))

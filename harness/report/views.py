@@ -119,7 +119,7 @@ def _needs(target: Target) -> str:
 
 
 def variant_view(case: Case, variant: Variant, model: bytes | None, cells: Sequence[Known]) -> VariantView:
-    """Return the row of a variant; `model` is serialised, None where it cannot be made."""
+    """Return the row of a variant; `model` is serialised, None if it cannot be made."""
     graph = graph_of(model) if model else GraphView()
     return VariantView(
         case=case.name,

@@ -61,8 +61,8 @@ def build_report(  # noqa: PLR0913
 ) -> Results:
     """Write the history of the runs in a store beside it, and the report into a folder; return its results.
 
-    `commands` are the lines that make a target's container by hand, by target; `kept` is what was concluded before.
-    A check gives the findings on its cells without a run, and what it tried beyond its models.
+    `commands` are the lines that make a target's container by hand, by target; `kept` holds earlier conclusions. A
+    check gives the findings on its cells without a run, and its tries beyond its models.
     """
     found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
     found = replace(found, listed=listed, further=tuple(further))
@@ -115,8 +115,8 @@ def write_report(
 ) -> tuple[Path, ...]:
     """Write results.json and all that is made of it into a folder, made if missing; return their paths.
 
-    `models` are files by their place in the folder; those of an earlier report go. Raises HandledError where the folder
-    cannot be written, InfraError where its disk is full.
+    `models` are files by their place in the folder; those of an earlier report go. Raises HandledError if the folder
+    cannot be written, InfraError if its disk is full.
     """
     texts = report_texts(results, suites_beside(folder))
     written = write_files(folder, {**(models or {}), **{name: text.encode() for name, text in texts.items()}})
@@ -216,7 +216,7 @@ COLUMNS = (
     *("claim", "claim_source", "build_s", "engine_bytes", "median_ms", "p95_ms", "samples"),
     *("gpu", "compute_capability", "by_gpu", "run", "when", "reason"),
 )
-#: What spreadsheets take for a formula at the start of a field; https://owasp.org/www-community/attacks/CSV_Injection
+#: Signs that start a formula in spreadsheets; https://owasp.org/www-community/attacks/CSV_Injection
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -287,7 +287,7 @@ def results_schema() -> dict[str, Any]:
     _add(parts["Expectation"], basis={"enum": ["measured", "reported"]}, stands={"type": "boolean"})
     _add(parts["Expectation"], says=_TEXT, seen=_TEXT, title=_TEXT, where=_TEXT)
     for part in parts.values():
-        # Each field is written, but for those of a cell that say nothing.
+        # Each field is written, except a cell's defaults.
         if "properties" in part and part is not parts["Known"] and "required" in part:
             part["required"] = sorted(part["properties"])
             part["additionalProperties"] = False

@@ -1,7 +1,7 @@
-"""ONNX Runtime: the baseline that says whether a failure is the model's or TensorRT's.
+"""ONNX Runtime: the baseline that tells a model's failure from TensorRT's.
 
-On the CPU, or on a GPU where the job's provider is "cuda". There the session must have the CUDA provider first, or the
-job fails: ONNX Runtime would otherwise run on the CPU and say so in a warning alone. Nodes that the CUDA provider has
+It runs on the CPU, or on a GPU if the job's provider is "cuda". Then the session must have the CUDA provider first, or
+the job fails: ONNX Runtime would otherwise run on the CPU with no more than a warning. Nodes that the CUDA provider has
 no kernel for run on the CPU all the same; each is named in a warning of the record.
 """
 
@@ -52,9 +52,9 @@ def preload(engine: str) -> Dict[str, str]:
 
 
 def run(job: Message, body: bytes, emit: Emit) -> None:
-    """Do one job: "preflight" (of the GPU, where the provider needs it), "run" (parts: model and inputs) or "build".
+    """Do one job: "preflight" (of the GPU, if the provider needs it), "run" (parts: model and inputs) or "build".
 
-    "build" is for a model that nothing can be fed: it ends where a run would begin.
+    "build" is for a model without usable inputs: it ends before a run.
     """
     if job["kind"] == "preflight":
         if job["provider"] == "cuda":
@@ -117,7 +117,7 @@ def _run(
 ) -> None:
     model, beside = parts["model"], job["weights"]
     if beside:
-        # Of a model in memory these versions look for what lies beside it in the current folder.
+        # These versions look for the external data of a model in memory in the current folder.
         os.chdir(beside)
     with tempfile.TemporaryDirectory() as folder:
         with phase(emit, "parse"):
@@ -163,7 +163,7 @@ def _session(
         options.enable_profiling = True
         options.profile_file_prefix = profile_to
     providers = [(provider, _OPTIONS.get(provider, {}))]
-    # Without enable_fallback=0 what one provider refuses is tried again, silently, on the next.
+    # Without enable_fallback=0 a session that one provider refuses is tried again, silently, on the next.
     session = said(_created, model, options, providers)
     got = session.get_providers()
     if got[0] != provider:
@@ -203,7 +203,7 @@ def _in_numpy(dtype: Optional[str]) -> bool:
 
 
 def _bound(session: Any, feeds: Feeds, device: str) -> Any:
-    """Return a binding with inputs and outputs in the device's memory, so that a run copies nothing over the bus.
+    """Return a binding with inputs and outputs in the device's memory, so that a run does not use the bus.
 
     A binding takes the types that NumPy lacks too, packed ones as they are on the wire.
     """
@@ -221,7 +221,7 @@ def _bound(session: Any, feeds: Feeds, device: str) -> Any:
 def _bind_address(binding: Any, name: str, feed: Feed) -> None:
     address = numpy.frombuffer(feed.data, dtype="uint8").ctypes.data
     try:
-        # Where the session is on a GPU, the binding copies it there now.
+        # If the session is on a GPU, the binding copies it there now.
         binding.bind_input(name, "cpu", 0, ELEMENTS[feed.dtype].onnx, list(feed.shape), address)
     except Exception as error:
         raise Unavailable(

@@ -34,8 +34,8 @@ def run(job: Message, body: bytes, emit: Emit) -> None:
 def preflight(job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
     """Report the GPU as a fact and make a builder, a network, a parser, a config and a runtime; raises MachineFault.
 
-    A job of its own, because a CUDA context does not survive a fork, and because some of these end the process where
-    something is wrong: the phase that was begun says which.
+    It is a job of its own, because a CUDA context does not survive a fork, and because some of these end the process on
+    a bad machine: the phase that was begun names it.
     """
     with phase(emit, "the GPU"):
         usable = gpu.check(emit, needed=job["needs_gpu"])
@@ -46,7 +46,7 @@ def preflight(job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
             builder, network, parser = build.make_parser(logger, "graph")
             config = api.made(logger, "create_builder_config", builder.create_builder_config)
         del config, parser, network, builder
-    # Without a GPU nothing is loaded.
+    # Without a GPU no engine is loaded.
     if usable:
         with phase(emit, "the runtime"):
             runtime = api.make_runtime(logger)

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, List, Optional
 from harness.agent.cuda import advice_in, note
 from harness.agent.engines import Emit, Failed, MachineFault, MissingApi, machine_facts
 
-#: What is logged where the bindings then hand out a runtime that is null inside: its first use ends the process
-#: (libnvinfer_lean 10.16 and 11.4 without a driver).
+#: Logged before the bindings hand out a runtime that is null inside: its first use ends the process (libnvinfer_lean
+#: 10.16 and 11.4 without a driver).
 _NO_RUNTIME = re.compile("createInferRuntime|CUDA initialization failure")
 
 _hollow: List[Any] = []
@@ -37,7 +37,7 @@ def has(path: str) -> bool:
 
 
 def need(path: str) -> Any:
-    """Return the attribute of a dotted name, such as "BuilderFlag.INT8"; raises MissingApi where there is none."""
+    """Return the attribute of a dotted name, such as "BuilderFlag.INT8"; raises MissingApi if it is missing."""
     if not has(path):
         raise MissingApi(path)
     owner = trt
@@ -108,7 +108,7 @@ def builder_for(logger: Any) -> Any:
 
 
 def made(logger: Any, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return an object of the library that needs no model; raises MachineFault where it makes none.
+    """Return an object of the library that needs no model; raises MachineFault if it cannot make one.
 
     The bindings show a null pointer as None, or as a TypeError of pybind11.
     """
@@ -123,7 +123,7 @@ def made(logger: Any, name: str, call: Callable[..., Any], *arguments: Any) -> A
 
 
 def make_runtime(logger: Any) -> Any:
-    """Return a runtime; raises MachineFault as `made` does, and where the library logs that there is none."""
+    """Return a runtime; raises MachineFault as `made` does, and if the library logs that it is missing."""
     before = len(logger.errors)
     runtime = made(logger, "Runtime", trt.Runtime, logger)
     said = [text for text in logger.errors[before:] if _NO_RUNTIME.search(text)]
@@ -143,7 +143,7 @@ def _nothing(name: str, what: str, errors: List[str]) -> MachineFault:
 def network_flags(typing: str) -> int:
     """Return the flags of `create_network`: by name, because their numbers moved between 9.2, 10 and 11.
 
-    Where there is no weak typing every network is strongly typed, whether or not the flag that says so is still there.
+    A version without weak typing types every network strongly, with or without the flag for it.
     """
     # Without it a network of 8.x and 9.x has an implicit batch, which the ONNX parser refuses.
     wanted = ["EXPLICIT_BATCH"]

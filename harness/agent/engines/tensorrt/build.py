@@ -64,7 +64,7 @@ def _set_parser_flags(parser: Any, recipe: Dict[str, Any]) -> None:
 
 
 def _parse(parser: Any, model: bytes, weights: str, emit: Emit) -> None:
-    # What lies beside a model is looked for in the folder of a path that need not be there.
+    # External data are looked for in the folder of a path that need not exist.
     if said(parser.parse, model, *([os.path.join(weights, "model.onnx")] if weights else [])):
         return
     for index in range(parser.num_errors):

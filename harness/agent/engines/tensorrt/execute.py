@@ -11,7 +11,7 @@ from harness.agent.tensors import narrowed, read_shape, size
 
 
 class _Output(NamedTuple):
-    """An output's element type, where it lies, and how its shape is told once the engine has run."""
+    """An output's element type, its memory, and the source of its shape once the engine has run."""
 
     name: str
     dtype: str
@@ -20,9 +20,9 @@ class _Output(NamedTuple):
 
 
 def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
-    """Load the plan, inspect it, run it once on the given inputs; where the job is timed, time it, then profile it."""
+    """Load the plan, inspect it, run it once on the given inputs; for a timed job, time it, then profile it."""
     logger = api.logger_for(emit)
-    # A new child knows none of the plugins that its plan was built with.
+    # A new child has not loaded the plugins that its plan was built with.
     plugins.load(job["recipe"], logger, parts)
     try:
         with gpu.opened() as device:
@@ -102,7 +102,7 @@ def _output_by_data(name: str, dtype: str, context: Any, device: Device) -> _Out
 
 
 def _cleared(device: Device, length: int) -> int:
-    """Return new memory; a kernel that writes nothing must not look right by what the memory held before."""
+    """Return new memory; a kernel that does not write must not look right by the memory's earlier content."""
     address = device.allocate(length)
     device.clear(address, length, 0xFF)
     return address

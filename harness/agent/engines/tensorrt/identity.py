@@ -10,7 +10,7 @@ from typing import Any, Optional, Sequence, Tuple
 from harness.agent.cuda import Driver
 
 NAME = "CompatIdentity"
-#: What each word accepts of the first input, as (DataType, TensorFormat) by their names in Python.
+#: The formats of the first input that each word accepts, as (DataType, TensorFormat) by their names in Python.
 ACCEPTS = {
     "int8_linear": (("INT8", "LINEAR"),),
     "int8_vectorised": (("INT8", "CHW4"), ("INT8", "CHW32")),
@@ -135,7 +135,7 @@ def _plugin_v3(trt: Any) -> Any:
             # Kept: C++ is given a pointer to it, and into its buffer.
             self.fields, self.kept = _fields(trt, formats)
 
-        # What is called has this name; the documentation of 10.0 to 10.5 says get_output_datatypes.
+        # The method is called by this name; the documentation of 10.0 to 10.5 has get_output_datatypes.
         def get_output_data_types(self, input_types: Any) -> Any:
             return [input_types[0]]
 
@@ -170,7 +170,7 @@ class _Copy:
         pass
 
     def enqueue(self, tensors: Any, _outputs: Any, sources: Any, targets: Any, *rest: int) -> None:
-        global _driver  # noqa: PLW0603  (one a process, and only where something runs)
+        global _driver  # noqa: PLW0603  (one a process, and only if a job runs)
         if _driver is None:
             _driver = Driver()
         size = size_in_bytes(_choice(tensors[0]), list(tensors[0].dims))

@@ -8,19 +8,18 @@ from typing import Any, Dict, List
 from harness.agent.engines import Unavailable
 from harness.agent.engines.tensorrt import api, identity
 
-#: Where an image keeps the compiled plugin, or a file `absent` that says why it has none.
+#: The folder of an image with the compiled plugin, or a file `absent` with the reason for its lack.
 FOLDER = os.environ.get("COMPAT_PLUGIN_DIR", "/opt/compat/plugins")
 
-#: What was registered: not every version's registry keeps it alive.
+#: The registered plugins: not every version's registry keeps them alive.
 _registered: List[Any] = []
 
 
 def load(recipe: Dict[str, Any], logger: Any, parts: Dict[str, bytes]) -> None:
-    """Make the plugins known that come with TensorRT, the user's libraries, and CompatIdentity where it is needed.
+    """Make the plugins known that come with TensorRT, the user's libraries, and CompatIdentity if needed.
 
-    Raises Unavailable where the image has none and the version takes none in Python, and for a library that does not
-    load. TensorRT for RTX has no call that adds a plugin: nothing is loaded there, and its parser says that there is no
-    such plugin.
+    Raises Unavailable if the image lacks it and the version takes no plugin in Python, and for a library that does not
+    load. TensorRT for RTX has no call that adds a plugin: no library is loaded, and its parser reports it.
     """
     for library in recipe.get("libraries", ()):
         _load_own(library["name"], parts["library:" + library["sha256"]])
