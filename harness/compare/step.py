@@ -15,6 +15,14 @@ from harness.known.model import Known, VariantView
 from harness.layers.datatype import NARROW
 from harness.words import GOOD, Basis, Class, Role, Verdict
 
+#: The headlines, each with the counts of which one must not be 0; the first that fits stands. The page draws them too.
+HEADLINES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("unmeasured",), "Not measured: {sides}. Failures reported of {after}: {failing}."),
+    (("apart",), "Nothing is known on both {before} and {after}."),
+    (("broken", "lost"), "{broken} break and {lost} lose precision, of {known} variants known on both."),
+    (("alone",), "Nothing known on both breaks ({known}), but {alone} fail with nothing known before."),
+    ((), "Nothing breaks or loses precision, of {known} variants known on both."),
+)
 #: The kinds that fail a step. No engine warns of a lost precision.
 _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
 #: Kinds whose rows name workarounds.
@@ -106,25 +114,23 @@ class Step:
 
     @property
     def headline(self) -> str:
-        """Return the answer, at most twenty words: one of five."""
-        broken, lost = self.counts[Kind.BROKEN], self.counts[Kind.PRECISION_LOST]
-        failing = broken + lost + len(self.alone) + len(self.troubles)
-        if not all(self.run):
-            unrun = " and ".join(
-                name for name, run in zip((self.before, self.after), self.run, strict=True) if not run
-            )
-            return f"Not measured: {unrun}. {failing or 'No'} {_failures(failing)} reported of {self.after}."
-        if not self.known:
-            return f"Nothing is known on both {self.before} and {self.after}."
-        if broken or lost:
-            return f"{broken} break and {lost} lose precision, of {self.known} variants known on both."
-        if self.alone:
-            return f"Nothing known on both breaks ({self.known}), but {len(self.alone)} fail with nothing known before."
-        return f"Nothing breaks or loses precision, of {self.known} variants known on both."
-
-
-def _failures(count: int) -> str:
-    return "failure is" if count == 1 else "failures are"
+        """Return the answer, at most twenty words: the first of `HEADLINES` that fits."""
+        unmeasured = [name for name, run in zip((self.before, self.after), self.run, strict=True) if not run]
+        broken, lost, alone = self.counts[Kind.BROKEN], self.counts[Kind.PRECISION_LOST], len(self.alone)
+        facts = {
+            "unmeasured": len(unmeasured),
+            "sides": " and ".join(unmeasured),
+            "apart": not self.known,
+            "failing": broken + lost + alone + len(self.troubles),
+            "broken": broken,
+            "lost": lost,
+            "alone": alone,
+            "known": self.known,
+            "before": self.before,
+            "after": self.after,
+        }
+        text = next(text for counts, text in HEADLINES if not counts or any(facts[each] for each in counts))
+        return text.format(**facts)
 
 
 def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Step:

@@ -17,6 +17,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from harness.compare.step import HEADLINES
 from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
 from harness.report.labels import KINDS, MARKS, ROLES
@@ -158,6 +159,7 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
         {
             "marks": marks,
             "kinds": kinds,
+            "headlines": HEADLINES,
             "roles": roles,
             "reading": READING,
             "replaced": names.replaced(),

@@ -43,20 +43,17 @@ const troublesOf = (from, to) => {
   const [old, shown] = [new Set(from.troubles.map(({ signature }) => signature)), new Set(rows.map((row) => row.cells[to.index].signature))];
   return state.topic ? [] : to.troubles.filter(({ signature }) => !old.has(signature) && !shown.has(signature));
 };
-// One of five headlines, as `trt-compat diff` has them.
+// The first headline that fits, as `trt-compat diff` has it.
 /** @type {(from: Target, to: Target, lines: StepLine[], troubles: Reported[], fits: (row: Row) => boolean) => string} */
 const headlineOf = (from, to, lines, troubles, fits) => {
   const count = (/** @type {string} */ kind) => lines.filter((line) => line.kind === kind).reduce((sum, line) => sum + line.rows.length, 0);
   const [broken, lost, alone] = ["broken", "precision_lost", "alone"].map(count);
-  const bad = broken + lost + alone + troubles.length;
-  const column = (/** @type {Target} */ target) => rows.some((row) => row.cells[target.index].basis === "measured");
-  const unrun = [from, to].filter((target) => !column(target));
+  const unmeasured = [from, to].filter((target) => !rows.some((row) => row.cells[target.index].basis === "measured")).map(({ short }) => short);
   const both = rows.filter((row) => fits(row) && comparable(row, from.index, to.index)).length;
-  if (unrun.length) return `Not measured: ${unrun.map(({ short }) => short).join(" and ")}. ${bad || "No"} ${bad === 1 ? "failure is" : "failures are"} reported of ${to.short}.`;
-  if (!both) return `Nothing is known on both ${from.short} and ${to.short}.`;
-  if (broken || lost) return `${broken} break and ${lost} lose precision, of ${both} variants known on both.`;
-  if (alone) return `Nothing known on both breaks (${both}), but ${alone} fail with nothing known before.`;
-  return `Nothing breaks or loses precision, of ${both} variants known on both.`;
+  /** @type {{ [fact: string]: string | number | boolean }} */
+  const facts = { unmeasured: unmeasured.length, sides: unmeasured.join(" and "), apart: !both, failing: broken + lost + alone + troubles.length, broken, lost, alone, known: both, before: from.short, after: to.short };
+  const [, text] = words.headlines.find(([counts]) => !counts.length || counts.some((each) => facts[each])) || [[], ""];
+  return text.replace(/\{(\w+)\}/g, (_, fact) => String(facts[fact]));
 };
 const MARKS = /** @type {{ [kind: string]: string }} */ ({ fixed: "✓", precision_gained: "✓", faster: "✓", newly_unknown: "?" });
 /** @type {(line: StepLine, to: Target) => Element} */
