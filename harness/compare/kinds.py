@@ -13,13 +13,11 @@ from harness.judge.timing import RUN_TO_RUN
 from harness.known.claim import on_precision
 from harness.known.model import Known, Timing, VariantView
 from harness.layers.datatype import NARROW, same_precision
-from harness.text import milliseconds
+from harness.text import milliseconds, some
 from harness.words import GOOD, PREDICATE, Basis, Class, Precision, Word, said
 
 #: The standing of a class that works.
 _STANDS = 2
-#: Nodes named that run in another precision.
-_NODES = 3
 
 
 class Kind(Word):
@@ -154,8 +152,8 @@ class Pair:
         """Return the detail that a row of this kind adds to both sides' words: nodes, or the change of the median."""
         if kind in TIMED and self.pace:
             return _paced(self.pace, slower=kind is Kind.SLOWER)
-        lost = _some(self._lost()) if kind in _WITHOUT else ""
-        crossed = _some([f"{node} {said(old)} → {said(new)}" for node, old, new in self.crossed])
+        lost = some(self._lost()) if kind in _WITHOUT else ""
+        crossed = some([f"{node} {said(old)} → {said(new)}" for node, old, new in self.crossed])
         if crossed and kind not in (Kind.WIDER, Kind.NARROWER):
             crossed = f"not asked for: {crossed}"
         return "; ".join(filter(None, (lost, crossed)))
@@ -279,10 +277,6 @@ def _kept(wanted: Sequence[tuple[str, Precision]], one: Sequence[str], other: Se
     return sum(
         bool(got and elsewhere) and same_precision(want, Precision(got)) for (_, want), got, elsewhere in told
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NODES]) + (f" and {len(names) - _NODES} more" if len(names) > _NODES else "")
 
 
 def _paced(found: Pace, *, slower: bool) -> str:

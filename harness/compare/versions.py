@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from harness.known.model import Known, Span, TargetView, VariantView
 from harness.layers.datatype import NARROW
+from harness.text import listed
 from harness.words import GOOD, Basis, Class, Precision, Verdict, said
 
 #: The cells of a row along one series.
@@ -110,8 +111,12 @@ def _sentence(points: Sequence[_Point], order: Sequence[str]) -> str:
         parts = [[point.target.short for _, point in group] for _, group in neighbours]
         open_end = len(parts) == 1 and last is not None and run is runs[-1]
         clauses.append(_clause(run[0], parts, last, gap=gap, open_end=open_end))
-    untested = _untested(points)
-    return "; ".join([*clauses, f"{untested} not tested"] if untested else clauses)
+    untested = [
+        _range([point.target.short for point in group])
+        for known, group in groupby(points, key=_known)
+        if not known
+    ]
+    return "; ".join([*clauses, f"{', '.join(untested)} not tested"] if untested else clauses)
 
 
 def _clause(
@@ -123,10 +128,8 @@ def _clause(
     turn = _turn(before, first)
     if turn:
         return f"{turn} {'by' if gap else 'in'} {since} ({first.mark}): {first.does}{kept}"
-    *others, last = [_range(part) for part in parts]
-    where = f"on {' and '.join(filter(None, (', '.join(others), last)))}"
-    if open_end and parts[0][0] != parts[0][-1]:
-        where = f"from {since}"
+    longer = open_end and parts[0][0] != parts[0][-1]
+    where = f"from {since}" if longer else f"on {listed(list(map(_range, parts)))}"
     return f"{first.does} {where} ({first.mark}){kept}"
 
 
@@ -135,14 +138,6 @@ def _turn(before: _Point | None, now: _Point) -> str | None:
     if before is None or (before.state in GOOD) == (now.state in GOOD):
         return None
     return "fixed" if now.state in GOOD else "broken" if now.state is not Class.PRECISION_LOST else None
-
-
-def _untested(points: Sequence[_Point]) -> str:
-    """Return the names of the unknown versions, neighbours as a range."""
-    groups = [
-        [point.target.short for point in group] for known, group in groupby(points, key=_known) if not known
-    ]
-    return ", ".join(map(_range, groups))
 
 
 def _range(names: Sequence[str]) -> str:
@@ -176,7 +171,9 @@ def _difference(variant: VariantView, old: Known, new: Known) -> tuple[str, bool
         return "result", better, f"{before} before, {after} after"
     wanted = dict(variant.wanted)
     moved = _moved(old.precision, new.precision, wanted)
-    narrow = [each for each in _moved(old.other, new.other, old.other) if _crosses(*each[1:])]
+    narrow = [
+        each for each in _moved(old.other, new.other, old.other) if (each[1] in NARROW) != (each[2] in NARROW)
+    ]
     if moved or narrow:
         # If one side is not reported, it is unknown whether precision was gained or lost.
         told = [
@@ -200,7 +197,3 @@ def _moved(
     """Return the nodes that ran in another precision, with before and after."""
     both = [(node, old[node], new[node]) for node in nodes if node in old and node in new]
     return [each for each in both if each[1] is not each[2]]
-
-
-def _crosses(before: Precision, after: Precision) -> bool:
-    return (before in NARROW) != (after in NARROW)

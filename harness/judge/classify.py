@@ -214,7 +214,8 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
     if wrong:
         return Classification(Class.INACCURATE, wrong, lost, unverified)
     if lost:
-        return Classification(Class.PRECISION_LOST, _lost_sentence(lost), lost, unverified)
+        ran = [f"{node} ran in {said(got)}, not {said(wanted)}" for node, wanted, got in lost]
+        return Classification(Class.PRECISION_LOST, some(ran, separator="; "), lost, unverified)
     trouble = outcome.stamps.environment.get("gpu_trouble", "")
     # The record of a model without usable inputs says so: a GPU would not help.
     unrun = outcome.reason or f"not run on this machine{_colon(trouble)}"
@@ -298,12 +299,6 @@ def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
     if floating:
         return floating[-1] if outcome.layers else max(floating[-1], _UNTOLD, key=order.index)
     return min(seen - {Precision.UNKNOWN}, default=_UNTOLD)
-
-
-def _lost_sentence(lost: tuple[Lost, ...]) -> str:
-    return some(
-        [f"{node} ran in {said(got)}, not {said(wanted)}" for node, wanted, got in lost], separator="; "
-    )
 
 
 def _colon(text: str) -> str:

@@ -9,7 +9,7 @@ as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -125,17 +125,14 @@ def reasons(
     for node in outcome.nodes:
         wanted = _wanted(node.op, wished.get(node.name), recipe)
         got = ran.get(node.name)
-        if wanted and got and _coarser(got, wanted):
+        if wanted and got in RANK and RANK[got] < RANK[wanted]:
             asked = Asked(node.name, wanted, got)
             found.append(_of_node(asked, layers.get(node.name), tactics, recipe))
-    missing = {ended(each["node"]) for text in _said(outcome) if (each := NO_IMPLEMENTATION.search(text))}
+    texts = [message.text for message in outcome.messages]
+    missing = {ended(each["node"]) for text in texts if (each := NO_IMPLEMENTATION.search(text))}
     found += [without(layer, tactics.get(layer)) for layer in sorted(missing)]
     # TensorRT for RTX prints no tactics.
     return tuple(each for each in found if outcome.tactics or each.why is not Why.NOT_SAID)
-
-
-def _said(outcome: Outcome) -> Iterable[str]:
-    return (message.text for message in outcome.messages)
 
 
 def _wanted(op: str, wished: Precision | None, recipe: Recipe) -> Precision | None:
@@ -147,10 +144,6 @@ def _wanted(op: str, wished: Precision | None, recipe: Recipe) -> Precision | No
         allowed.append(Precision.INT8)
     allowed += [Precision(flag.lower()) for flag in recipe.flags if flag in ("FP16", "BF16")]
     return max(allowed, key=lambda each: RANK[each], default=None)
-
-
-def _coarser(got: Precision, wanted: Precision) -> bool:
-    return got in RANK and RANK[got] < RANK[wanted]
 
 
 def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], recipe: Recipe) -> Reason:

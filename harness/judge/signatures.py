@@ -272,10 +272,15 @@ def javascript(pattern: str) -> str:
         if kind in ("special", "name", "plain") or text == "(":
             captures += kind == "name"
             opened.append(_Group(token.start(), captures - (kind == "name"), text in ("(?!", "(?<!")))
-            text = _beginning(kind, text, token["name"])
+            if kind == "special":
+                raise Unportable(
+                    f"{text!r} is not in the subset that JavaScript shares; spell it out without it"
+                )
+            text = f"(?<{token['name']}>" if kind == "name" else text
         elif text == ")" and opened:
             closed = opened.pop()
-            _check_closed(closed, captures)
+            if closed.negative and captures > closed.captures:
+                raise Unportable("a group is captured in what must not be there; capture none with (?:...)")
             made.append(text)
             continue
         elif kind == "repeat":
@@ -285,17 +290,6 @@ def javascript(pattern: str) -> str:
         closed = None
         made.append(text)
     return "".join(made)
-
-
-def _beginning(kind: str | None, text: str, name: str | None) -> str:
-    if kind == "special":
-        raise Unportable(f"{text!r} is not in the subset that JavaScript shares; spell it out without it")
-    return f"(?<{name}>" if name else text
-
-
-def _check_closed(group: _Group, captures: int) -> None:
-    if group.negative and captures > group.captures:
-        raise Unportable("a group is captured in what must not be there; capture none with (?:...)")
 
 
 def _check_repeated(text: str, repeated: str, group: _Group | None, captures: int) -> None:

@@ -51,7 +51,8 @@ def judge(
     """
     cls = classification.cls
     claim, told = surest(expectations), _told_of_a_run(expectations)
-    if claim and claim.outcome in GOOD and _concerns_a_run(classification):
+    about_a_run = cls in GOOD | UNJUDGED or _broken(classification) in ("runs", "right numbers")
+    if claim and claim.outcome in GOOD and about_a_run:
         claim = told or claim
     if cls in UNJUDGED:
         verdict = Verdict.INFRA if cls is Class.INFRA_ERROR else Verdict.NOT_RUN
@@ -109,11 +110,6 @@ def _reaches_a_run(claim: Expectation) -> bool:
     if claim.outcome in GOOD:
         return "runs" in _held(claim)
     return claim.outcome not in UNJUDGED and _failing_level(claim) in ("runs", "right numbers")
-
-
-def _concerns_a_run(classification: Classification) -> bool:
-    cls = classification.cls
-    return cls in GOOD | UNJUDGED or _broken(classification) in ("runs", "right numbers")
 
 
 def _only_built(claim: Expectation) -> str:

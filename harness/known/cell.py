@@ -170,7 +170,8 @@ def _measured(found: Callable[..., Known], judged: Judged) -> Known:
     ends, stands = PREDICATE[cls], cls
     if judged.judgement.verdict is Verdict.FAILS_WHEN_RUN and claims:
         ends, stands = built_but(claims[0]), drawn(claims[0])
-    kernel = _attention_kernel(outcome)
+    attention = holds_attention([node.op for node in outcome.nodes])
+    kernel = attention_kernel(outcome.layers) if attention else None
     return found(
         cls=cls,
         basis=Basis.MEASURED,
@@ -192,7 +193,7 @@ def _measured(found: Callable[..., Known], judged: Judged) -> Known:
         engine_bytes=outcome.engine_bytes,
         attention_kernel=kernel,
         errors=_errors(outcome, cls),
-        notes=(*_warnings(outcome), *_on_attention(kernel)),
+        notes=tuple(_notes(outcome, kernel)),
         layers=_layers(outcome),
         gpu=(gpu.compute_capability, gpu.product) if gpu else None,
     )
@@ -278,25 +279,14 @@ def _lost(judged: Judged) -> Iterator[str]:
         yield f"{node}: {said(got)} instead of {said(wanted)}"
 
 
-def _attention_kernel(outcome: Outcome) -> str | None:
-    """Return the one kernel that runs a graph's attention, "" if several do, None if the layers do not show it."""
-    return attention_kernel(outcome.layers) if holds_attention([node.op for node in outcome.nodes]) else None
-
-
-def _on_attention(kernel: str | None) -> Iterator[str]:
-    if kernel is not None:
-        yield (
-            f"Attention runs as one fused kernel, {kernel}."
-            if kernel
-            else "Attention runs in several kernels."
-        )
-
-
-def _warnings(outcome: Outcome) -> Iterator[str]:
-    """Yield the counted warnings."""
+def _notes(outcome: Outcome, kernel: str | None) -> Iterator[str]:
+    """Yield the counted warnings, and how attention runs if the layers show it."""
     if outcome.messages or outcome.native_output:
         for note in notes(outcome):
             yield f"{note.count} times: {clip(note.example, 300)}"
+    if kernel is not None:
+        how = f"as one fused kernel, {kernel}" if kernel else "in several kernels"
+        yield f"Attention runs {how}."
 
 
 def _errors(outcome: Outcome, cls: Class) -> tuple[str, ...]:

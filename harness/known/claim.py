@@ -10,9 +10,6 @@ from harness.case import Expectation
 from harness.text import clip
 from harness.words import PREDICATE, Class, Level
 
-#: The table's source; older ones: https://developer.nvidia.com/cuda-legacy-gpus.
-SOURCE = "https://developer.nvidia.com/cuda-gpus"
-
 
 @dataclass(frozen=True)
 class Generation:
@@ -24,6 +21,7 @@ class Generation:
     jetson: bool = False
 
 
+#: From https://developer.nvidia.com/cuda-gpus; older ones: https://developer.nvidia.com/cuda-legacy-gpus.
 GENERATIONS = (
     Generation("6.0", "Pascal", "P100"),
     Generation("6.1", "Pascal", "GTX 10, P4, P40"),

@@ -172,12 +172,9 @@ def against(use: Use, table: OperatorTable, *, plugins: bool = False) -> tuple[S
         return State.UNKNOWN, f"an operator of {use.node.domain}, which needs a plugin"
     if importer is None:
         # An operator outside of ONNX may be a plugin, TensorRT's own too.
-        known = _is_known(use.operator)
-        return (
-            (State.BLOCKED, "no importer")
-            if known
-            else (State.UNKNOWN, "needs a plugin, for ONNX has no such operator")
-        )
+        if onnx.defs.has(use.operator) or any(use.operator in each.importers for each in operator_tables()):
+            return State.BLOCKED, "no importer"
+        return State.UNKNOWN, "needs a plugin, for ONNX has no such operator"
     return _restricted(use, importer)
 
 
@@ -192,10 +189,6 @@ def _restricted(use: Use, importer: Importer) -> tuple[State, str]:
         if broken:
             return state, "; ".join(broken)
     return State.CLEAR, ""
-
-
-def _is_known(operator: str) -> bool:
-    return onnx.defs.has(operator) or any(operator in table.importers for table in operator_tables())
 
 
 def _kinds(use: Use) -> Iterable[str]:

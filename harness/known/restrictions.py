@@ -104,10 +104,6 @@ def _halves(found: list[object]) -> bool:
     return found[: len(found) // 2] == found[len(found) // 2 :]
 
 
-def _directions(use: Use) -> bool:
-    return use.attribute("direction", "forward") != "bidirectional" or _halves(use.listed("activations"))
-
-
 def _branches(use: Use, *, broadcast: bool) -> bool | None:
     named = use.attribute("then_branch"), use.attribute("else_branch")
     graphs = [graph for graph in named if isinstance(graph, onnx.GraphProto)]
@@ -196,7 +192,9 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "constant-k": lambda use: use.constant(1),
     "constant-scale": lambda use: _all(use.constant(1), use.constant(2)),
     "dilations-ones": lambda use: set(use.listed("dilations")) <= {1},
-    "directions-alike": _directions,
+    "directions-alike": lambda use: (
+        use.attribute("direction", "forward") != "bidirectional" or _halves(use.listed("activations"))
+    ),
     "einsum-plain": _einsum,
     "first-output": lambda use: not any(use.node.output[1:]),
     "k-limit": _limit,

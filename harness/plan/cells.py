@@ -14,6 +14,7 @@ from packaging.version import Version
 from harness.case import Case, Expectation, Recipe, Typing, Variant
 from harness.errors import HandledError
 from harness.matrix import Matrix, Target
+from harness.text import listed
 from harness.words import SHOWS_NO_FAILURE, Basis, Class, to_do
 
 
@@ -159,12 +160,11 @@ def inapplicable_because(cell: Cell) -> str | None:
         return f"{traits.product} takes no plugins of TensorRT's, and this recipe asks for those of {names}"
     if not traits.graph_alone:
         return None
-    lacking = _outside_the_graph(cell.variant.recipe)
+    lacking = _outside_the_graph(recipe)
     if not lacking:
         return None
-    asks = " and ".join(filter(None, [", ".join(lacking[:-1]), lacking[-1]]))
     reason = (
-        f"{cell.target.traits.product} takes precision from the graph alone, and this recipe asks for {asks}"
+        f"{traits.product} takes precision from the graph alone, and this recipe asks for {listed(lacking)}"
     )
     twin = _same_graph(cell.case, cell.variant)
     return f"{reason}; {cell.case.name}.{twin.name} is the same graph without that" if twin else reason

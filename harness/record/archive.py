@@ -56,16 +56,15 @@ def decompress(path: Path, limit: int | None = None) -> bytes:
     return found
 
 
-def inflate(path: Path, limit: int | None = None) -> bytes:
-    """Return the content of a gzip file; raises OSError if it is damaged, or holds more."""
-    limit = limit or LIMIT
+def inflate(path: Path) -> bytes:
+    """Return the content of a gzip file; raises OSError if it is damaged, or holds more than the limit."""
     reader = zlib.decompressobj(_GZIP)
     try:
-        found = reader.decompress(read_bytes(path, 2 * limit), limit + 1)
+        found = reader.decompress(read_bytes(path, 2 * LIMIT), LIMIT + 1)
     except zlib.error as error:
         raise OSError(errno.EINVAL, str(error), str(path)) from error
-    if len(found) > limit:
-        raise OSError(errno.EFBIG, f"it unpacks to more than {limit >> 20} MiB", str(path))
+    if len(found) > LIMIT:
+        raise OSError(errno.EFBIG, f"it unpacks to more than {LIMIT >> 20} MiB", str(path))
     if not reader.eof or reader.unused_data:
         raise OSError(errno.EINVAL, "it is cut short, or something follows its end", str(path))
     return found

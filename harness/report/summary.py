@@ -45,10 +45,11 @@ def summary(results: Results) -> str:
 def _head(results: Results) -> list[str]:
     tally = counts(results)
     shown = {key: number for key, number in tally.items() if number or key in ("regressed", "new", "fixed")}
+    bad = [f"**{BUCKETS[key][0]}: {tally[key]}.**" for key in ("regressed", "new") if tally[key]]
     return [
         "# TensorRT compatibility matrix",
         "",
-        _verdict(tally),
+        " ".join(bad) or "**No regression and no new failure.**",
         "",
         *([_plain(unrun), ""] if (unrun := nobody_ran(results)) else []),
         "| Verdict | Cells |",
@@ -56,11 +57,6 @@ def _head(results: Results) -> list[str]:
         *(f"| {BUCKETS[key][0]} | {number} |" for key, number in shown.items()),
         f"| **All** | **{len(results.cells)}** |",
     ]
-
-
-def _verdict(tally: dict[str, int]) -> str:
-    bad = [f"**{BUCKETS[key][0]}: {tally[key]}.**" for key in ("regressed", "new") if tally[key]]
-    return " ".join(bad) if bad else "**No regression and no new failure.**"
 
 
 def _cell(cell: Known) -> str:

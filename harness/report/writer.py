@@ -229,7 +229,8 @@ def table(results: Results) -> str:
     claims = {(variant.case, variant.name): variant.claims for variant in results.variants}
     for cell in results.cells:
         first = claims[cell.case, cell.variant][cell.claims[0]] if cell.claims else None
-        writer.writerow([_field(value) for value in _row(cell, targets[cell.target], first)])
+        row = _row(cell, targets[cell.target], first)
+        writer.writerow([_text_field(value) if isinstance(value, str) else value for value in row])
     return text.getvalue()
 
 
@@ -252,10 +253,6 @@ def _on_gpu(result: OnGpu) -> str:
     where = f"{result.compute_capability} {result.gpu}{driver}" if result.key else "no GPU"
     time = f", {result.median_ms:g} ms" if result.median_ms is not None else ""
     return f"{where}: {result.cls}, {result.verdict}{time}"
-
-
-def _field(value: object) -> object:
-    return _text_field(value) if isinstance(value, str) else value
 
 
 #: Most texts of a row are those of its neighbours.
