@@ -1,4 +1,4 @@
-"""What holds for every test of the project."""
+"""Fixtures and rules for every test of the project."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ IMPLIED = {"docker": "docker", "python3.8": "contract"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Make a warning an error, and end a test that hangs: nothing else is to be ended by a clock.
 
-    No cell either: pytest loads this file for the matrix too where an option's value is a word by itself.
+    No cell either: pytest loads this file for the matrix too if an option's value is a word by itself.
     """
     for item in items:
         if _TESTS not in item.path.parents:
@@ -64,7 +64,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make dist` makes: a wheel out of the source distribution."""
+    """The results of `make dist`: a wheel out of the source distribution."""
     needs.network()
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run([uv.find_uv_bin(), "build", "--quiet", "--out-dir", folder], cwd=_CASES.parent, check=True)

@@ -1,4 +1,4 @@
-"""Inputs near those that a reader knows: parts of them are replaced by other bytes, or by what means something."""
+"""Inputs near those that a reader knows: parts of them are replaced by other bytes, or by meaningful ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-#: The same inputs in every run: a test that fails now and then tells nobody what broke.
+#: The same inputs in every run: a test that fails now and then does not help.
 SAME = settings(
     max_examples=60,
     deadline=None,
@@ -15,7 +15,7 @@ SAME = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-#: What a word or a quoted text is replaced by.
+#: The replacements of a word or a quoted text.
 _VALUES = (
     *(
         b"",
@@ -44,7 +44,7 @@ _VALUES = (
         b"2026-13-01",
     ),
 )
-#: What is put anywhere: of JSON, YAML, frames, logs and patterns.
+#: Bytes that are put anywhere: of JSON, YAML, frames, logs and patterns.
 _PIECES = (
     *(
         b"\0",

@@ -1,4 +1,4 @@
-"""What a test needs of the machine: each helper returns, or skips the test and says why.
+"""The needs of tests from the machine: each helper returns, or skips the test and says why.
 
 `make test` leaves out by their marks the tests that need more than Python, git, make and a network: a helper fails a
 test that lacks the mark.
@@ -79,7 +79,7 @@ def network() -> None:
 
 
 def chromium() -> dict[str, Any]:
-    """Need a Chromium, and a Playwright that drives it; returns what to launch it with."""
+    """Need a Chromium, and a Playwright that drives it; returns its launch options."""
     _marked("browser")
     found = _chromium()
     return found if not isinstance(found, str) else _missing("chromium", found)
@@ -110,7 +110,7 @@ def program(name: str) -> str:
 
 
 def slurm() -> None:
-    """Need what a Slurm of two nodes on this machine is made of, and the rights to start it."""
+    """Need the programs of a Slurm of two nodes on this machine, and the rights to start it."""
     _marked("slurm")
     for name in ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo"):
         if shutil.which(name) is None:
@@ -129,13 +129,13 @@ def oldest_python() -> str:
 
 @functools.lru_cache
 def _python(version: str) -> str:
-    """Return the Python of a version that is on the PATH or that uv has installed, "" where there is none."""
+    """Return the Python of a version that is on the PATH or that uv has installed, or ""."""
     import uv
 
     find = [uv.find_uv_bin(), "python", "find", "--managed-python", "--no-python-downloads", version]
     managed = subprocess.run(find, capture_output=True, text=True, check=False).stdout.strip()
     for found in filter(None, (shutil.which(f"python{version}"), managed)):
-        # A version manager's stand-in for it says where it is, or that it is not.
+        # A version manager's stand-in for it prints its path, or fails.
         ask = [found, "-c", "import sys; print(sys.executable)"]
         done = subprocess.run(ask, capture_output=True, text=True, check=False)
         if done.returncode == 0:
@@ -193,12 +193,12 @@ def _index() -> str:
 
 @functools.lru_cache(maxsize=1)
 def _chromium() -> dict[str, Any] | str:
-    """Return what Chromium starts with here, which is tried, or why it does not."""
+    """Return the options that Chromium starts with here, after a try, or why it does not."""
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as error:
         return f"Playwright cannot be loaded: {error}"
-    # Its driver is a program of its own with needs of its own, and Playwright does not say what it lacks.
+    # Its driver is a program of its own with needs of its own, and Playwright does not name the missing ones.
     driver = subprocess.run(
         [sys.executable, "-m", "playwright", "--version"], capture_output=True, text=True, check=False
     )
@@ -222,5 +222,5 @@ def _chromium() -> dict[str, Any] | str:
 
 
 def _last(said: str) -> str:
-    """Return the end of what a program said, on one line."""
+    """Return the end of a program's output, on one line."""
     return " ".join(said.split())[-300:] or "it does not say why"

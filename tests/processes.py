@@ -23,7 +23,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def state(pid: int) -> str:
-    """Return the letter of a process's state, "" where there is none."""
+    """Return the letter of a process's state, "" if it has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -20,9 +20,9 @@ AGENT = sorted((ROOT / "harness" / "agent").rglob("*.py"))
 CASES = sorted((ROOT / "cases").glob("*.py"))
 #: Importable from every room but the agent.
 EVERYWHERE = {"bounded", "scratch", "text", "words", "engines", "errors", "__init__"}
-#: Conclusions, and what they are made of: computed from records alone.
+#: Conclusions and their sources: computed from records alone.
 RIGHT_OF_THE_STORE = {"record", "layers", "judge", "history", "report"}
-#: What runs cells.
+#: The rooms that run cells.
 MACHINERY = {"run", "run/docker", "run/transport", "run/provision", "run/numbers", "agent"}
 
 
@@ -90,13 +90,13 @@ ROOMS = sorted({room_of(path) for path in HARNESS} - EVERYWHERE - {"__main__"})
 
 
 def test_the_table_names_every_room() -> None:
-    """Each module or folder of harness/ has its row in docs/architecture.md, and a room that is gone has none."""
+    """Each module or folder of harness/ has its row in docs/architecture.md, and a room that is gone has no row."""
     assert sorted(TABLE) == ROOMS
 
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_a_room_imports_what_the_table_says(name: str) -> None:
-    """What a room imports of this project and of others is its row of the table: no more, and no less."""
+    """A room's imports of this project and of others are its row of the table: no more, and no less."""
     of_project, of_others = TABLE[name]
     assert rooms_imported_by(name) - (EVERYWHERE if name != "agent" else set()) == of_project
     foreign = {top for path in HARNESS if room_of(path) == name for top in tops(path)}
@@ -105,7 +105,7 @@ def test_a_room_imports_what_the_table_says(name: str) -> None:
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
 def test_a_case_imports_only_onnx_and_harness_case(path: Path) -> None:
-    """A case module needs onnx, harness.case and the standard library, nothing else."""
+    """A case module needs only onnx, harness.case and the standard library."""
     names = imports(parse(path))
     allowed = sys.stdlib_module_names | {"onnx", "__future__"}
     for name in names:
@@ -147,7 +147,7 @@ def test_only_the_engine_modules_import_an_engine() -> None:
 
 @pytest.mark.parametrize("path", AGENT, ids=lambda path: path.relative_to(ROOT / "harness").as_posix())
 def test_the_agent_stands_alone_on_python_38(path: Path) -> None:
-    """An agent module parses as Python 3.8 and imports harness.agent and the standard library, nothing else."""
+    """An agent module parses as Python 3.8 and imports only harness.agent and the standard library."""
     tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
     for name in imports(tree):
         top = name.partition(".")[0]
@@ -156,13 +156,13 @@ def test_the_agent_stands_alone_on_python_38(path: Path) -> None:
 
 @pytest.mark.parametrize("path", AGENT, ids=lambda path: path.relative_to(ROOT / "harness").as_posix())
 def test_the_agent_calls_no_newer_method(path: Path) -> None:
-    """No `removeprefix` in an agent module: `make lint` tells what else 3.8 lacks, but of methods only a literal's."""
+    """No `removeprefix` in an agent module: of methods that 3.8 lacks, `make lint` finds only a literal's."""
     called = {node.attr for node in ast.walk(parse(path)) if isinstance(node, ast.Attribute)}
     assert not called & {"removeprefix", "removesuffix", "bit_count"}
 
 
 def test_nothing_right_of_the_store_reaches_the_machinery() -> None:
-    """No conclusion imports, itself or through others, what runs cells."""
+    """No conclusion imports, itself or through others, a room that runs cells."""
     reached, waiting = set(), list(RIGHT_OF_THE_STORE)
     while waiting:
         name = waiting.pop()

@@ -1,4 +1,4 @@
-"""The night: its jobs fit the runners, a damaged part is left out, and it ends red where something regressed."""
+"""The night: its jobs fit the runners, a damaged part is left out, and it ends red after a regression."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_without_runners_of_our_own_only_what_needs_no_gpu_is_a_job() -> None:
 
 
 def test_a_gpu_gets_the_targets_that_run_on_it() -> None:
-    """TensorRT 10.3 knows no compute capability 12.0, and RTX builds for 8.9 run on nothing else."""
+    """TensorRT 10.3 knows no compute capability 12.0, and RTX builds for 8.9 run on no other."""
     found = names(gpus=["9.0", "12.0"])
     assert {"trt86 on SM 9.0", "trt103 on SM 9.0", "trt112 on SM 12.0", "rtx17"} <= set(found)
     assert not {"trt103 on SM 12.0", "rtx17 on SM 9.0", "rtx17-sm89 on SM 9.0"} & set(found)
@@ -75,7 +75,7 @@ def test_more_jobs_than_github_takes_are_refused() -> None:
 
 
 def test_ci_matrix_prints_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """It goes to $GITHUB_OUTPUT, where a line is a value."""
+    """It goes to $GITHUB_OUTPUT, a value a line."""
     places = ["--matrix", str(ROOT / "matrix.yaml"), "--cases", str(ROOT / "cases")]
     assert main(["ci-matrix", *places, "--gpu", "9.0", "--target", "trt86"]) == 0
     said = capsys.readouterr().out
@@ -89,7 +89,7 @@ def test_ci_matrix_prints_one_line_of_json(capsys: pytest.CaptureFixture[str]) -
 
 @dataclass(frozen=True)
 class Ran:
-    """How a script ended, and what it left in GitHub's files."""
+    """The end of a script, and its lines in GitHub's files."""
 
     code: int
     text: str
@@ -207,7 +207,7 @@ def publish(tmp_path: Path, folder: Path) -> Ran:
 
 
 def verdict(ran: Ran) -> dict[str, str]:
-    """Return what a night hands to the steps after it: the code it ends with, and the state of its history."""
+    """Return the values that a night hands to the steps after it: its exit code and the state of its history."""
     said = dict(line.split("=", 1) for line in ran.output.splitlines())
     return {name: said[name] for name in ("code", "history")}
 
@@ -222,7 +222,7 @@ def shown(tmp_path: Path) -> dict[str, int]:
 
 @pytest.mark.timeout(HANGS)
 def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
-    """The first one says that it has no history; the next goes on from what it left."""
+    """The first one says that it has no history; the next goes on from its state."""
     reports = tmp_path / "reports"
     folder = parts(tmp_path)
     ran = publish(tmp_path, folder)
@@ -252,7 +252,7 @@ def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("given", "code"), [("0", 0), ("1", 1), ("3", 3), ("", 3)])
 def test_the_last_step_turns_the_night_red(tmp_path: Path, given: str, code: int) -> None:
-    """Nothing but a regression is called one."""
+    """Only a regression is called one."""
     ran = script(tmp_path, "nightly-gate", CODE=given)
     assert ran.code == code
     assert ("::error::cells regressed" in ran.text) is (given == "1")
@@ -269,7 +269,7 @@ def test_a_night_without_any_result_is_red(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(HANGS)
 def test_a_damaged_part_does_not_cost_the_others_their_report(tmp_path: Path) -> None:
-    """What can be read of it counts too; the night ends red, and for a regression where there is one."""
+    """Its readable part counts too; the night ends red, and for a regression if there is one."""
     folder = parts(tmp_path, broken=True)
     _, last = sorted((folder / "part-rtx14" / "records").iterdir())
     last.write_text("damaged\n" + last.read_text())

@@ -1,4 +1,4 @@
-"""What other repositories take into their workflows runs the cells they name, and ends as those do."""
+"""The action for other repositories runs the cells they name, and ends as those do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine is a word, a row of `ENGINES` and an adapter; nothing else in the harness asks which one it is."""
+"""An engine is a word, a row of `ENGINES` and an adapter; no other module of the harness asks which one it is."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ raise SystemExit(main(["list", "--target", "dream9"]))
 
 
 def test_every_engine_has_a_row_and_an_adapter() -> None:
-    """The adapter has what the agent calls."""
+    """The adapter has the functions that the agent calls."""
     assert set(ENGINES) == set(Engine)
     for traits in ENGINES.values():
         module = ROOT / "harness" / "agent" / "engines" / traits.adapter
@@ -82,7 +82,7 @@ def test_rows_are_told_apart_and_one_is_the_baseline() -> None:
 
 
 def test_no_module_asks_which_engine_it_is() -> None:
-    """What depends on the engine is a trait: a comparison with one engine would be forgotten for the next."""
+    """A property of the engine is a trait: a comparison with one engine would be forgotten for the next."""
     for path in sorted((ROOT / "harness").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ def library(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def installed(library: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in a folder with the package on its path, and nothing of the checkout."""
+    """Run Python in a folder with the package on its path, and no part of the checkout."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
     return subprocess.run(
         [sys.executable, *words],
@@ -63,7 +63,7 @@ def test_a_checkout_finds_its_own() -> None:
 
 
 def test_an_installed_harness_prints_lines_that_hold_in_any_folder(library: Path, tmp_path: Path) -> None:
-    """The Dockerfiles are named by where they are, but for lines that are published."""
+    """The Dockerfiles are named by their path, except in published lines."""
     code = (
         "import sys; from pathlib import Path; from harness.matrix import load_matrix\n"
         "from harness.run.provision.images import image_command_lines as lines\n"

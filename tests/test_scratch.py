@@ -1,4 +1,4 @@
-"""Temporary folders of a process that was killed are removed by the next run, and nobody else's."""
+"""Temporary folders of a process that was killed are removed by the next run, and no others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    # Where a path is long /tmp is looked at too, and other tests leave what was killed there.
+    # For a long path /tmp is looked at too, and other tests leave folders of killed processes there.
     monkeypatch.setattr("harness.scratch._SHORT", str(tmp_path / "short"))
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""How tests wait: for the event itself, and so long that on a busy machine only what never comes is given up."""
+"""How tests wait: for the event itself, and so long that on a busy machine only a missing event is given up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """An engine that tries to leave its container and returns as JSON the attempts that succeeded. Python 3.8.
 
 It opens files that should be refused to it, and neither reads nor writes them. It makes forbidden system calls with
-arguments that no kernel accepts, so that a call that gets through has no effect. It connects to nothing.
+arguments that no kernel accepts, so that a call that gets through has no effect. It connects to no host.
 """
 
 import ctypes
@@ -74,7 +74,7 @@ def do_nothing() -> List[str]:
 
 
 def do_calls() -> Iterator[str]:
-    """Make system calls with arguments that none accepts; yield those that the kernel looked at."""
+    """Make system calls with arguments that no kernel accepts; yield those that the kernel looked at."""
     nothing = ctypes.c_long(-1)
     for name, numbers in CALLS.items():
         ctypes.set_errno(0)
@@ -116,7 +116,7 @@ def do_machine() -> List[str]:
 
 
 def do_big_file() -> List[str]:
-    """Make a file of 4 GiB, of which nothing is written."""
+    """Make a file of 4 GiB without content."""
     with open("big", "wb") as file:
         return ["4 GiB"] if _succeeds(os.ftruncate, file.fileno(), 4 << 30) else []
 

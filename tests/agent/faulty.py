@@ -12,9 +12,9 @@ import time
 from typing import Any, Callable, Dict, List
 
 Emit = Callable[..., None]
-#: Where it stands in a frame that is to be written, the id of the job is put.
+#: The job's id takes its place in a frame that is to be written.
 ID = b"the id of a job."
-#: What jobs leave behind in their process.
+#: The traces that jobs leave in their process.
 KEPT: List[Any] = []
 FIRST: List[str] = []
 
@@ -27,7 +27,7 @@ def preload(engine: str) -> Dict[str, str]:
 
 
 def run(job: Dict[str, Any], body: bytes, emit: Emit) -> None:
-    """Do what the job's recipe says: by `do`, or by its only flag where it is the recipe of a variant."""
+    """Follow the job's recipe: by `do`, or by its only flag in a variant's recipe."""
     if job["kind"] == "preflight":
         return
     recipe = job["recipe"]
@@ -92,7 +92,7 @@ def do_litter(_body: bytes, _emit: Emit) -> None:
 
 
 def do_look(_body: bytes, emit: Emit) -> None:
-    """Tell what is in the temporary folders, one's own and that of all jobs, and whom the kernel kills first."""
+    """List the temporary folders, the job's own and that of all jobs, and the process that the kernel kills first."""
     own = tempfile.gettempdir()
     with open("/proc/self/oom_score_adj") as file:
         score = int(file.read())
@@ -231,14 +231,14 @@ def do_register(_body: bytes, emit: Emit) -> None:
 
 
 def do_lean(_body: bytes, emit: Emit) -> None:
-    """Succeed by what a job before has left behind alone."""
+    """Succeed only by the traces of an earlier job."""
     ctypes.CDLL(None).getenv.restype = ctypes.c_char_p
     if not (KEPT or ctypes.CDLL(None).getenv(b"FAULTY")):
         emit("failed", text="nobody has left anything here")
 
 
 def do_first(_body: bytes, emit: Emit) -> None:
-    """Fail unless this is the first job of its process, by something that nobody looks at."""
+    """Fail unless this is the first job of its process, by a trace that is not looked at."""
     if FIRST:
         emit("failed", text="somebody was here before")
 

@@ -28,7 +28,7 @@ class Base:
         self.constructed = True
 
     def calibrate(self, names: list[str], device: Device) -> list[list[bytes]]:
-        """Do what a builder does; return the bytes it read at each address, batch by batch."""
+        """Act as a builder; return the bytes it read at each address, batch by batch."""
         assert self.constructed
         calibrator: Any = self
         if calibrator.read_calibration_cache() is not None:

@@ -87,7 +87,7 @@ def test_page_locked_copies_carry_their_bytes(device: cuda.Device, size: int) ->
 
 @needs_gpu
 def test_a_copy_from_page_locked_memory_is_not_waited_for(device: cuda.Device) -> None:
-    """That it returns at once is what makes the events around it measure the bus and not the caller."""
+    """It returns at once, so that the events around it measure the bus and not the caller."""
     size = 1 << 30
     address, pinned = device.allocate(size), device.pin(bytes(size))
     start = time.perf_counter()
@@ -213,7 +213,7 @@ def test_a_code_in_an_engines_words_is_found(code: int, name: str) -> None:
 
 @pytest.mark.unit
 def test_a_text_of_a_megabyte_is_read_once() -> None:
-    """What an engine logs may be of any length; in time that grows with its square this would take hours."""
+    """An engine's log may be of any length; in time that grows with its square this would take hours."""
     assert cuda.advice_in("cudaError" + " " * 1_000_000) == ""
     assert not _MACHINE.search("cudaError" + " " * 1_000_000)
 

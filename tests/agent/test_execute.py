@@ -1,4 +1,4 @@
-"""What a TensorRT engine is given of an input, which needs no GPU to be worked out."""
+"""The bytes that a TensorRT engine gets for an input; they can be worked out without a GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.unit
 
 
 def taken(dtype: str, data: bytes, shape: bytes = b"1,2") -> bytes:
-    """Return what an engine whose input "x" has this DataType is given."""
+    """Return the bytes for an engine whose input "x" has this DataType."""
     engine: Any = SimpleNamespace(get_tensor_dtype=lambda _name: SimpleNamespace(name=dtype))
     return execute._as_taken("x", engine, {"x": data, "shape:x": shape})
 

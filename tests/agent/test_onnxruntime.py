@@ -28,7 +28,7 @@ class Options(SimpleNamespace):
 
 
 class Runtime:
-    """ONNX Runtime as it behaves where a provider does not load: a warning, and the CPU."""
+    """ONNX Runtime with a provider that does not load: a warning, and the CPU."""
 
     SessionOptions = Options
     GraphOptimizationLevel = SimpleNamespace(ORT_ENABLE_ALL=99, ORT_DISABLE_ALL=0)
@@ -135,7 +135,7 @@ def test_bytes_that_do_not_fill_an_input_never_get_to_the_engine() -> None:
 
 
 class Old:
-    """A binding as up to 1.17, where only a type of NumPy's can be named."""
+    """A binding as up to 1.17, which only takes types of NumPy's."""
 
     def bind_input(self, *_: Any) -> None:
         raise RuntimeError("Not a valid numpy type")

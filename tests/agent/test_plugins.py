@@ -63,7 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def load(module: Any, recipe: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Load what a recipe needs and return the versions of the Python plugins that are then registered."""
+    """Load the plugins of a recipe and return the versions of the Python plugins that are then registered."""
     monkeypatch.setattr(api, "trt", module)
     plugins.load(recipe, None, {})
     return [creator.plugin_version for creator in module.registry.creators]

@@ -1,4 +1,4 @@
-"""Frames survive any cut of the stream, and what is not a frame, or not in the table, is refused."""
+"""Frames survive any cut of the stream; other bytes, and messages outside of the table, are refused."""
 
 import contextlib
 import re
@@ -216,7 +216,7 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_kept(head: int, body: 
 
 
 def decoded(*pieces: bytes) -> list[Frame | str]:
-    """Return the frames of a stream, and "broken" where it goes on as none."""
+    """Return the frames of a stream, and "broken" at other bytes."""
     found: list[Frame | str] = []
     decoder = Decoder(1 << 20)
     try:
@@ -233,7 +233,7 @@ def decoded(*pieces: bytes) -> list[Frame | str]:
     st.integers(1, 40),
 )
 def test_a_stream_near_a_good_one_is_read_alike_however_it_comes(data: bytes, step: int) -> None:
-    """Whatever is wrong with it is a ProtocolError, of a frame's form or of what it says."""
+    """Any fault is a ProtocolError, of a frame's form or its content."""
     frames = decoded(data)
     assert decoded(*(data[at : at + step] for at in range(0, len(data), step))) == frames
     reader = Reader(FROM_CHILD)

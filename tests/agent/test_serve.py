@@ -82,7 +82,7 @@ def heard(events: list[Event], kind: str) -> list[Event]:
 
 
 def look(session: Session) -> dict[str, Any]:
-    """Return what a job sees of its folders and of itself."""
+    """Return a job's view of its folders and of itself."""
     seen: dict[str, Any] = json.loads(heard(ask(session, "look"), "message")[-1].message["text"])
     return seen
 
@@ -111,7 +111,7 @@ def test_a_failing_child_is_named_for_what_it_did_and_the_next_job_runs(
     before = who(session)
     events = ask(session, do, **limits)
     assert (end(events)["kind"], end(events)["detail"]) == (kind, detail)
-    # What it said before it died is kept.
+    # Its words before its death are kept.
     assert heard(events, "message")[0].message["text"] == f"about to {do}"
     assert_still_serving(session, before)
 
@@ -131,7 +131,7 @@ def test_a_child_is_the_kernels_first_choice_however_small_it_is(session: Sessio
 
 @pytest.mark.parametrize("via", ["docker"], indirect=True)
 def test_a_sigkill_from_elsewhere_is_no_memory_limit_even_after_one(session: Session) -> None:
-    """The kernel's count of what it killed at the limit is compared with the one before the job."""
+    """The kernel's count of processes killed at the limit is compared with the one before the job."""
     ask(session, "gulp", memory_mib=4 * CONTAINER_MIB)
     said = end(ask(session, "suicide"))
     assert (said["kind"], said["detail"]) == ("signalled", "killed by SIGKILL")
@@ -241,7 +241,7 @@ def test_an_engine_that_does_not_load_is_infrastructure_with_its_own_words(via: 
 
 
 def test_an_agent_long_dead_is_lost_too(session: Session) -> None:
-    """Sending to it fails, where to one just killed only receiving does."""
+    """Sending to it fails, while to one just killed only receiving does."""
     kill(who(session))
     assert wait_for(lambda: session._transport.exit_status() is not None)
     with pytest.raises(AgentLost, match="killed by SIGKILL"):

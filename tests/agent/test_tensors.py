@@ -23,7 +23,7 @@ def test_shapes_cross_as_text(shape: tuple[int, ...]) -> None:
 
 
 def test_the_numbers_are_those_of_onnx() -> None:
-    """All that ONNX has, but for what no engine takes: strings, complex numbers, FP6."""
+    """All types of ONNX, except those that no engine takes: strings, complex numbers, FP6."""
     left = {name for name, number in TensorProto.DataType.items()} - {
         TensorProto.DataType.Name(element.onnx) for element in ELEMENTS.values()
     }

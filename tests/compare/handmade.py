@@ -1,4 +1,4 @@
-"""Variants and knowns made by hand: one of what a comparison looks at, without a matrix, a case or an outcome."""
+"""Variants and knowns made by hand: parts of a comparison, without a matrix, a case or an outcome."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def known(
     other: dict[str, str] | None = None,
     **fields: Any,
 ) -> Known:
-    """Return a measured cell, or one that nothing is known of; `nodes` are what "a" and "b" ran in, "" for not told."""
+    """Return a measured or an unknown cell; `nodes` are the precisions of "a" and "b", "" for unknown."""
     plain = Known("c.v-new", "c", "v", "new", cls or Class.NOT_RUN, Verdict.NEW, text=str(cls))
     ran = {name: Precision(kind) for name, kind in zip(_NODES, nodes, strict=False) if kind}
     rest = {name: Precision(kind) for name, kind in (other or {}).items()}

@@ -1,4 +1,4 @@
-"""What a step does to one variant, by what is known of it on both sides."""
+"""The change of one variant by a step, from the knowns of both sides."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_became_of_the_result(old: Known, new: Known, kind: Kind | None) ->
         (known(nodes=("int8", "fp16")), known(nodes=("int8", "fp32")), Kind.PRECISION_LOST),
         (known(nodes=("fp32", "fp16")), known(nodes=("int8", "fp16")), Kind.PRECISION_GAINED),
         (known(nodes=("int8", "fp32")), known(nodes=("fp32", "fp16")), None),
-        # What is not told on one side is neither kept nor lost.
+        # An unknown precision on one side is neither kept nor lost.
         (known(nodes=("int8", "fp16")), known(nodes=("int8", "")), None),
         (known(nodes=("", "fp16")), known(nodes=("int8", "fp16")), None),
         (known(nodes=("int8", "")), known(nodes=("fp32", "")), Kind.PRECISION_LOST),
@@ -84,7 +84,7 @@ Claims = tuple[Expectation | None, Expectation | None]
 @pytest.mark.parametrize(
     ("old", "new", "claims", "kinds"),
     [
-        # Who says that it builds says nothing of the precision.
+        # A claim that it builds is silent on the precision.
         (known(BUILT), known(LOST), (BUILDS, None), []),
         (known(LOST), known(BUILT), (None, BUILDS), []),
         (known(OK), known(LOST), (WORKS, None), [Kind.PRECISION_LOST]),
@@ -92,7 +92,7 @@ Claims = tuple[Expectation | None, Expectation | None]
         # One claim of both versions is no change between them.
         (known(OK), known(OK), (WORKS, WORKS), []),
         (known(FAILED), known(FAILED), (FAILS, FAILS), []),
-        # That a build needs a GPU says nothing beside a machine that had one.
+        # A build that needs a GPU is no answer beside a machine that had one.
         (ASKS, known(BUILT, gpu=("8.9", "NVIDIA L4")), (None, None), []),
         (ASKS, known(BUILT), (None, WORKS), []),
         (ASKS, known(BUILT), (None, None), [Kind.FIXED]),
@@ -128,7 +128,7 @@ NARROW, WIDE = {"x": "int8"}, {"x": "fp32"}
     ],
 )
 def test_nodes_that_left_or_took_a_narrow_type(old: Known, new: Known, nodes: list[str]) -> None:
-    """Of engines that work, where a precision is demanded of the new one."""
+    """Only engines that work count, and the new one must keep a precision."""
     assert [f"{node} {before} {after}" for node, before, after in pair(old, new).crossed] == nodes
 
 
@@ -146,7 +146,7 @@ def test_nodes_that_left_or_took_a_narrow_type(old: Known, new: Known, nodes: li
     ],
 )
 def test_what_nobody_asked_for_is_a_kind_of_its_own(old: Known, new: Known, found: list[Kind]) -> None:
-    """Only beside nothing worse, and wider where any node is."""
+    """Only without a worse kind, and wider if any node is."""
     assert pair(old, new).kinds() == found
 
 

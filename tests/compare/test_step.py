@@ -1,4 +1,4 @@
-"""What a step from one target to another does to every variant, from outcomes on, and how sure that is."""
+"""The changes of every variant in a step from one target to another, from outcomes on, with their basis."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def only(found: Step, variant: str = "qdq-between") -> StepRow:
     return row
 
 
-#: A variant about which nothing is claimed.
+#: A variant without claims.
 FREE = "qdq-between"
 
 
@@ -85,7 +85,7 @@ def sampled(on: str, *samples: float, clock: Any = "monotonic", **environment: s
 
 
 def test_slower_and_faster_on_one_stack() -> None:
-    """Between what and what the change lies, by the intervals of both medians."""
+    """The bounds of the change, by the intervals of both medians."""
     spread = [1 + 0.0107 * (index * 13 % 29 - 14) for index in range(100)]
     old, new = sampled("rtx16", *spread), sampled("rtx17", *(1.5 * value for value in spread))
     found = judged(old, new)
@@ -98,12 +98,12 @@ def test_slower_and_faster_on_one_stack() -> None:
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_samples_that_are_no_time_are_not_compared(value: float) -> None:
-    """A clock that is too coarse divides by nothing."""
+    """A clock that is too coarse never divides by zero."""
     assert rows(judged(sampled("rtx16", *(value,) * 50), timed("rtx17", 1.0))) == []
 
 
 def unasked(on: str, convolution: str) -> Outcome:
-    """Return an outcome of a variant that wants nothing: its convolution in a layer, its activation in another."""
+    """Return an outcome of a variant without a wanted precision: convolution and activation in a layer each."""
     act = replace(factory.activation_layer(), precision="fp32")
     return factory.outcome("int8-entropy", on, layers=(factory.conv_layer(convolution, fused=False), act))
 
@@ -120,7 +120,7 @@ def unasked(on: str, convolution: str) -> Outcome:
 def test_a_node_that_nobody_wished_for_is_told_and_fails_nothing(
     before: str, after: str, kind: Kind, moved: str
 ) -> None:
-    """INT8 that is lost is lost whether or not somebody listed the node; who wants nothing is told, and no more."""
+    """A lost INT8 is lost whether or not the node was listed; a variant without a wish gets no more than a row."""
     found = judged(unasked("rtx16", before), unasked("rtx17", after))
     row = only(found, "int8-entropy")
     assert (row.kind, row.measured, found.breaks) == (kind, True, False)
@@ -232,7 +232,7 @@ def nights(before: Results, after: Results) -> Step:
 
 
 def test_each_gpu_is_compared_with_itself() -> None:
-    """What only one night has a GPU for is no change; of several that on which most is lost makes the row."""
+    """A cell that only one night had a GPU for is no change; of several that on which most is lost makes the row."""
     both, l4 = report((FAILS, T4), (WORKS, L4)), report((WORKS, L4))
     for found in (nights(both, l4), nights(l4, both)):
         assert found.rows == ()
@@ -279,7 +279,7 @@ def row(
 
 
 def of_first(rows: list[Entry], *proofs: str) -> tuple[str, ...]:
-    """Return what to use in place of the first variant."""
+    """Return the workarounds of the first variant."""
     return instead({found.id: (found, cell) for found, cell in rows}, *rows[0], proofs)
 
 
@@ -308,7 +308,7 @@ V = row("v", FAILING)
             ("c.b",),
         ),
         ([V, remedy("a", FAILING)], ()),
-        # What only controls it, and what is a remedy for something else, is none.
+        # A control, and a remedy for another problem, is no workaround.
         (
             [
                 V,
@@ -329,7 +329,7 @@ def test_workarounds_that_hold_are_named(rows: list[Entry], ids: tuple[str, ...]
 @pytest.mark.parametrize(
     ("rows", "ids"),
     [
-        # A twin is helped by what helps the variant that it is read against, and by that of that one.
+        # A twin shares the workarounds of its counterpart, and of that one's counterpart.
         ([row("t", FAILING, "v"), V, remedy("a", WORKING)], ("c.a",)),
         ([row("u", FAILING, "t"), row("t", FAILING, "v"), V, remedy("a", WORKING)], ("c.a",)),
         ([row("u", FAILING, "t"), row("t", FAILING, "v"), V, remedy("a", WORKING, "t")], ("c.a",)),

@@ -1,4 +1,4 @@
-"""Sentences on version ranges, and which version changed what."""
+"""Sentences on version ranges, and the changes by version."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of(*outcomes: Outcome, extra: tuple[Target, ...] = ()) -> Results:
 
 
 def test_a_range_is_told_from_first_to_last_and_the_last_is_open() -> None:
-    """What fails on 1.4 and builds from 1.5 on is said so, with the precision reached."""
+    """A variant that fails on 1.4 and builds from 1.5 on gets a sentence with the precision reached."""
     results = of(
         factory.build_failure("qdq", "rtx14"),
         *(factory.outcome("qdq", on) for on in ("rtx15", "rtx16", "rtx17")),
@@ -44,7 +44,7 @@ def test_a_range_is_told_from_first_to_last_and_the_last_is_open() -> None:
 
 
 def test_one_state_along_all_versions_is_one_clause() -> None:
-    """Nothing changed, and the sentence does not suggest that something did."""
+    """Without a change the sentence does not suggest one."""
     results = of(*(factory.outcome("qdq", on) for on in ("rtx14", "rtx15", "rtx16", "rtx17")))
     assert spans(results, "qdq")["RTX"] == "builds on 1.4 to 1.7 (measured), INT8 1/1"
 
@@ -60,7 +60,7 @@ def test_a_state_that_comes_back_is_not_merged() -> None:
 
 
 def test_claims_are_a_sentence_of_their_own() -> None:
-    """What was not run is never mixed with what was."""
+    """Reported versions are never mixed with measured ones."""
     found = spans(factory.results(), "qdq")
     assert found["TensorRT"] == "fails to build on 8.6 (reported); 10.2 not tested"
 
@@ -96,7 +96,7 @@ def test_a_side_series_names_the_versions_at_which_it_differs_alone() -> None:
 
 
 def test_measured_and_accepted_versions_of_one_series_stand_in_one_sentence_each_marked() -> None:
-    """What was accepted was measured too, before; only what was run here tells of its nodes."""
+    """Accepted results were measured too, before; only a run here shows its nodes."""
     results = of(factory.outcome("qdq", "rtx16"))
     assert spans(results, "qdq")["RTX"] == (
         "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds; builds on 1.6 (measured), INT8 1/1; "
@@ -105,7 +105,7 @@ def test_measured_and_accepted_versions_of_one_series_stand_in_one_sentence_each
 
 
 def test_a_lost_precision_is_no_fix_and_no_break() -> None:
-    """From a refusal to a silent loss nothing is mended."""
+    """A step from a refusal to a silent loss mends no failure."""
     lost = factory.outcome("qdq-between", "rtx15", layers=(factory.conv_layer("fp32"),))
     results = of(factory.build_failure("qdq-between", "rtx14"), lost)
     said = spans(results, "qdq-between")["RTX"]

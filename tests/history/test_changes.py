@@ -107,7 +107,7 @@ def test_a_past_is_told_for_what_it_is(
 
 
 def test_another_model_or_recipe_begins_anew() -> None:
-    """A failure of last year's model says nothing of this one, and does not make it flaky."""
+    """A failure of last year's model does not concern this one, and does not make it flaky."""
     old, new = runs([BUILD] * 4, subject="old"), runs([OK] * 6, subject="new")[4:]
     found = past((*old, *new))
     assert (found.event, found.since, found.fixed_since) == ("steady", day(4), None)

@@ -59,7 +59,7 @@ def test_a_record_reads_back_as_it_was_written() -> None:
 
 
 def test_cells_that_say_nothing_of_an_engine_are_left_out() -> None:
-    """Neither what was not run, nor what the machinery broke."""
+    """Neither cells that were not run, nor those that the machinery broke."""
     record = made(*factory.outcomes().values())[0]
     assert "conv_silu.fp32-trt86" not in record.cells
     assert "conv_silu.fp32-rtx17" not in record.cells
@@ -124,7 +124,7 @@ def test_a_record_that_is_none_is_named(tmp_path: Path, text: str) -> None:
 
 
 def test_a_time_is_read_however_its_zone_is_written(tmp_path: Path) -> None:
-    """What one machine wrote another one reads: the Python of 3.10 does not know a "Z"."""
+    """One machine's files can be read by another: the Python of 3.10 does not know a "Z"."""
     written = made(in_run(factory.outcome("qdq", "rtx15"), "r", "2026-01-01T00:00:00Z"))
     update_history(tmp_path, written)
     assert read_history(tmp_path) == written
@@ -179,7 +179,7 @@ def test_a_gpu_that_disagrees_with_itself_is_flaky_and_the_other_is_not(tmp_path
 
 
 def test_the_past_outlives_the_records() -> None:
-    """A cell keeps its history where today's store has nothing of it."""
+    """A cell keeps its history without a record in today's store."""
     results = factory.assemble(factory.matrix(), (factory.case(),), {}, runs([Class.OK] * 2, [STACK, OTHER]))
     assert len(results.runs) == 2
     assert results.cell("conv_silu", "qdq", "rtx17").past is None  # another model

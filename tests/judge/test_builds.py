@@ -1,4 +1,4 @@
-"""One build log and two: which layers lost their precision and why, and what changed."""
+"""One build log and two: the layers that lost their precision, the reasons, and the changes."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def record(cell: Cell, **changes: Any) -> Outcome:
 
 
 def test_a_lost_precision_is_a_failure_on_tensorrt_and_none_on_the_baseline() -> None:
-    """What a node ran in is shown for both; ONNX Runtime is not held to it."""
+    """A node's precision is shown for both; ONNX Runtime is not held to it."""
     for target, cls, failed in (("trt86", Class.PRECISION_LOST, True), ("ort131", Class.OK, False)):
         here = cell(target)
         found = judge_cell(here, record(here))
@@ -100,7 +100,7 @@ def test_what_counts_as_failed(
 def test_a_wish_is_the_variants_or_else_the_graphs(
     precision: tuple[tuple[str, Precision], ...] | None, cls: Class, verdict: Verdict
 ) -> None:
-    """Nobody has to list nodes to hear that INT8 is lost; that alone makes no reported cell regress."""
+    """A variant need not list nodes to get a lost INT8 reported; that alone makes no reported cell regress."""
     here = cell(outcome=Class.OK)
     here = dataclasses.replace(here, variant=dataclasses.replace(here.variant, precision=precision))
     found = judge_cell(here, record(here, nodes=(Node("/conv", "Conv", "int8"),)))
@@ -123,7 +123,7 @@ def test_a_wish_is_the_variants_or_else_the_graphs(
 def test_what_the_recipe_permits_sets_how_far_numbers_may_be_off(
     target: str, flags: tuple[str, ...], held_to: str
 ) -> None:
-    """Where no layer tells."""
+    """Without a layer that tells."""
     here = cell(target)
     variant = dataclasses.replace(here.variant, precision=(), recipe=Recipe(flags=flags))
     here = dataclasses.replace(here, variant=variant)
@@ -215,7 +215,7 @@ def test_the_nearest_measurement_is_held_against_an_outcome() -> None:
 
 
 def test_without_a_gpu_the_generation_counts_that_the_target_builds_for() -> None:
-    """What was measured on a T4 is about it, though what contradicts that is new; a build like this one is nearer."""
+    """A measurement on a T4 is about it, though a contradiction to it is new; a build like this one is nearer."""
     engine: Any = {"engine": Engine.TENSORRT_RTX}
     t4 = dataclasses.replace(measured(Class.OK, "7.5", "Tesla T4"), **engine)
     bare = dataclasses.replace(measured(Class.BUILD_FAILED), **engine)
@@ -235,7 +235,7 @@ def test_that_a_build_needs_a_gpu_is_said_of_machines_without_one_alone() -> Non
 
 
 def test_what_failed_before_on_another_architecture_is_not_fixed_here() -> None:
-    """On an earlier version, where only users report it of this one."""
+    """On an earlier version, while only users report it for this one."""
     reported = Expectation.reported(Class.BUILD_FAILED, "", LINK)
     earlier = dataclasses.replace(
         measured(Class.BUILD_FAILED, "7.5", "Tesla T4"), versions="==8.5.1", targets=("trt85",)
@@ -392,7 +392,7 @@ REFUSED = {
 
 
 def test_the_first_line_is_the_known_cause_and_its_place() -> None:
-    """What the engine said comes after it; of a failure that nobody knows it is all there is."""
+    """The engine's words come after it; an unknown failure has only those."""
     here = cell()
     judged = judge_cell(here, record(here, **REFUSED))
     assert headline(judged) == "Bit arithmetic, at BitShift node '/shift'"

@@ -24,7 +24,7 @@ from harness.words import Class, Precision
 pytestmark = pytest.mark.unit
 
 FP32, TF32, FP16, INT8 = Precision.FP32, Precision.TF32, Precision.FP16, Precision.INT8
-#: What TensorRT-RTX 1.4 adds to every failure on a machine without a GPU.
+#: The line that TensorRT-RTX 1.4 adds to every failure on a machine without a GPU.
 NOISE = (
     "[checkMacros.cpp::catchCudaError::229] Error Code 1: Cuda Runtime (In catchCudaError at /_src/x.cpp:229)"
 )
@@ -91,7 +91,7 @@ def test_a_missing_name_is_api_removed_and_named() -> None:
     ],
 )
 def test_a_process_that_did_not_finish(end: End, cls: Class, reason: str) -> None:
-    """How the process ended decides, and the reason says how and in which phase where it was in one."""
+    """The end of the process decides, and the reason gives it and the phase, if any."""
     found = classify(outcome(end=end, failed_phase="build", ran=False))
     assert (found.cls, found.reason) == (cls, reason)
     between = classify(outcome(end=end, ran=False))
@@ -159,7 +159,7 @@ def test_out_of_memory_only_where_it_is_the_fatal_error() -> None:
 
 
 def test_a_build_that_asks_for_an_absent_gpu_is_the_versions_answer() -> None:
-    """With a GPU in the stamps the same text is a failure; in another phase it says nothing of the build."""
+    """With a GPU in the stamps the same text is a failure; in another phase it does not concern the build."""
     without = outcome(failed_phase="build", messages=error(NO_GPU, NOISE), ran=False)
     found = classify(without)
     assert (found.cls, found.built) == (Class.NEEDS_GPU_TO_BUILD, False)
@@ -172,7 +172,7 @@ def test_a_build_that_asks_for_an_absent_gpu_is_the_versions_answer() -> None:
 
 
 def test_built_and_ok() -> None:
-    """What finished is ok if it ran and built if not."""
+    """A finished cell is ok if it ran and built if not."""
     assert classify(outcome()).cls is Class.OK
     built = classify(outcome(ran=False, accuracy=(accuracy(),)))
     assert (built.cls, built.reason) == (Class.BUILT, "built; not run on this machine")
@@ -253,7 +253,7 @@ def test_an_unknown_precision_is_said_and_not_passed_over() -> None:
 
 
 def test_a_node_that_was_folded_away_is_not_lost() -> None:
-    """Only an operator that may vanish, and only where the layers are complete."""
+    """Only an operator that may vanish, and only if the layers are complete."""
     record = outcome(nodes=(Node("/i", "Identity"),), layers=(layer("/x", "int8"),))
     assert classify(record, Wish({"/i": INT8})).unverified == ()
     assert classify(dataclasses.replace(record, unparsed_layers=1), Wish({"/i": INT8})).unverified == ("/i",)
@@ -290,7 +290,7 @@ def test_a_saturated_output_is_not_off_by_its_own_rounding() -> None:
 
 
 def test_wrong_numbers_outrank_a_lost_precision() -> None:
-    """What was lost, and what is not known, is listed all the same."""
+    """Lost and unknown precisions are listed all the same."""
     wish = Wish({"/a": INT8, "/b": INT8})
     found = classify(outcome(accuracy=(accuracy(cosine=0.1),)), wish, {"/a": FP32})
     assert found.cls is Class.INACCURATE
@@ -300,7 +300,7 @@ def test_wrong_numbers_outrank_a_lost_precision() -> None:
 
 
 #: The most that a result may be off by, and the least cosine: a promise to users, whom a wider one costs a bug unseen
-#: and a narrower one a failure that is none.
+#: and a narrower one a false failure.
 PROMISED = {
     "fp32": (1e-4, 0.999999), "tf32": (5e-3, 0.9999), "fp16": (1e-2, 0.9999), "bf16": (5e-2, 0.999),
     "int8": (0.2, 0.98), "uint8": (0.2, 0.98), "fp8": (0.3, 0.97), "int4": (0.5, 0.9), "fp4": (0.5, 0.9),
@@ -345,7 +345,7 @@ def times(*inputs: str) -> Layer:
         ((), (), "tf32"),
         ((), ("Conv fp32",), "tf32"),
         ((), ("Conv fp16",), "fp16"),
-        # What the graph itself asks for; a record from before nodes had precisions tells it by the operator.
+        # The graph's own request; a record from before nodes had precisions tells it by the operator.
         (("fp32",), ("Conv bf16",), "bf16"),
         *(
             (("fp32",), (f"{op} {kind}",), kind)
@@ -354,7 +354,7 @@ def times(*inputs: str) -> Layer:
         ),
         (("fp32",), ("QuantizeLinear ",), "int8"),
         (("fp32",), ("Conv ",), "fp32"),
-        # Stored weights lose nothing: what they are multiplied by counts, and FP16 at the least.
+        # Stored weights lose no precision: the float that they are multiplied by counts, and FP16 at the least.
         ((times("fp32"),), (), "fp16"),
         ((times(),), (), "fp16"),
         ((times("bf16"),), (), "bf16"),
@@ -399,7 +399,7 @@ def test_why_numbers_were_not_compared_is_said() -> None:
 def test_a_calibrated_model_is_held_to_fp32_numbers_at_int8_tolerance_unless_all_ran_in_fp32(
     layers: tuple[str, ...], unparsed: int, tolerance: Precision
 ) -> None:
-    """Its graph has no Q/DQ, so the reference is not quantised; the recipe says what the engine may choose."""
+    """Its graph has no Q/DQ, so the reference is not quantised; the recipe lists the engine's choices."""
     record = outcome(
         nodes=(Node("/a", "Conv"), Node("/b", "InstanceNormalization")),
         layers=tuple(map(layer, ("/a", "/b"), layers)),

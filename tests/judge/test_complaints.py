@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (engine texts are quoted whole)
-"""Operator, node and error of a failure: what of all that an engine said is an error, which is told, and of what."""
+"""Operator, node and error of a failure: the texts that are errors, the one that is reported, and its place."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def record(*messages: str, **changes: Any) -> Outcome:
 
 
 def test_errors_are_those_of_logger_parser_and_process_in_this_order() -> None:
-    """Without what only repeats that something failed; what is no error is a warning."""
+    """Without lines that only repeat that something failed; any other text is a warning."""
     found = record(
         "WARNING a warning",
         f"ERROR first\n\n  \n{NOISE}\n last ",
@@ -92,7 +92,7 @@ def test_the_error_that_ended_a_job(messages: tuple[str, ...], changes: dict[str
 
 
 FAILED = Outcome("c.v-t", "c", "v", "t", "done", end=End("finished"))
-#: What 1.7 says of a BitShift without a name, with a Relu in front.
+#: The refusal by 1.7 of a BitShift without a name, with a Relu in front.
 BIT_SHIFT = dataclasses.replace(
     FAILED,
     failed_phase="parse",
@@ -107,7 +107,7 @@ BIT_SHIFT = dataclasses.replace(
     ),
 )  # fmt: skip
 CONVERT = 'Assertion failed: convertDtype(onnxDtype.elem_type(), &trtDtype) && "Failed to convert ONNX date type to TensorRT data type."'
-#: What 1.7 says of a network input that it has no type for.
+#: The refusal by 1.7 of a network input that it has no type for.
 UINT32_INPUT = dataclasses.replace(
     FAILED,
     failed_phase="parse",
@@ -142,7 +142,7 @@ def test_a_refusal_of_the_file_is_charged_to_no_node() -> None:
 
 
 def test_an_operator_in_the_place_of_the_one_node_is_told_with_its_name() -> None:
-    """ONNX Runtime writes Attention out as other operators; of several nodes none can be named."""
+    """ONNX Runtime writes Attention out as other operators; with several nodes no node can be named."""
     record = dataclasses.replace(FAILED, nodes=(Node("/attn", "Attention"),))
     said = "Could not find an implementation for Expand(13) node with name ''"
     assert find_place(record, said, operator="Expand") == Place("Expand", "/attn")
@@ -189,7 +189,7 @@ def test_a_node_is_found_in_what_an_engine_says(text: str, place: tuple[str, str
 
 
 def test_an_operator_alone_names_its_nodes() -> None:
-    """Where the text has the operator and not which of them it is, all are told, the first three by name."""
+    """A text with an operator alone gives all its nodes, the first three by name."""
     nodes = tuple(Node(f"/c{number}", "Conv") for number in range(5))
     record = dataclasses.replace(FAILED, nodes=(Node("/r", "Relu"), *nodes))
     assert find_place(record, "x", operator="Conv") == Place("Conv", "/c0, /c1, /c2 and 2 more")
@@ -203,7 +203,7 @@ def test_an_operator_alone_names_its_nodes() -> None:
     assert find_place(record, "x", operator="Conv", node="/c3 + PWN(/r)") == Place("Conv", "/c3")
     assert find_place(record, "x", node="/c3 + PWN(/r)") == Place("Conv", "/c3")
     assert find_place(record, "x", operator="Fused", node="/c3") == Place("Fused", "/c3")
-    # A mere word is a name where it is all that is said.
+    # A mere word is a name if it is the whole text.
     mask = dataclasses.replace(record, nodes=(Node("mask", "Where"), *nodes))
     assert find_place(mask, "x", node="mask") == Place("Where", "mask")
     assert find_place(record, "x", node="wholly unknown") == Place("", "wholly unknown")
@@ -265,9 +265,9 @@ def parsing(number: int, operator: str, output: str) -> Message:
         (("\n first\nmore", "second"), "  first\nof the lines", ("Relu", "node_of_a")),
         (("first", "second"), "second", ("Conv", "node_of_b")),
         (("first", "\n second\nmore"), "  second\nof the lines", ("Conv", "node_of_b")),
-        # What a library says of its own led to the first error.
+        # A library's own words led to the first error.
         (("first", "second"), "past the logger", ("Relu", "node_of_a")),
-        # What the log does not repeat is nowhere in it.
+        # A text that the log does not repeat has no place in it.
         (("third",), "third", ("", "")),
         # Without a word of complaint it is the node that was read last.
         (("",), "past the logger", ("Conv", "node_of_b")),
@@ -297,13 +297,13 @@ def test_a_complaint_is_of_the_node_that_was_read_when_it_came(
 
 
 def test_of_two_errors_that_of_the_operator_is_told() -> None:
-    """Where the text is in neither."""
+    """The text is in neither."""
     errors = ParserError("one", node="/r", operator="Relu"), ParserError("two", node="/c", operator="Conv")
     nodes = Node("/r", "Relu"), Node("/b", "Conv"), Node("/c", "Conv")
     record = dataclasses.replace(FAILED, nodes=nodes, parser_errors=errors)
     assert find_place(record, "x", operator="Conv") == Place("Conv", "/c")
     assert find_place(record, "x") == Place("Relu", "/r")
-    # What led to the first error is not what led to the second, wherever the first is.
+    # The cause of the first error is not that of the second, at any place of the first.
     unplaced = dataclasses.replace(record, parser_errors=(ParserError("one"), errors[1]))
     assert find_place(unplaced, "x") == Place()
     # The number that a text has names its node, if the operator is the one in question.

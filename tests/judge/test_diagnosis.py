@@ -48,7 +48,7 @@ def test_notes_are_counted_and_no_cause_of_a_failure(name: str, text: str) -> No
 
 @pytest.mark.parametrize(("name", "place", "text"), INNOCENT)
 def test_what_is_innocent_is_known_and_neither_counted_nor_blamed(name: str, place: str, text: str) -> None:
-    """Not even of a cell that lost precision and said nothing else."""
+    """Not even a cell that lost precision without another text."""
     record = outcome((place, text), failed_phase=None)
     assert notes(record) == ()
     for cls in (Class.BUILD_FAILED, Class.PRECISION_LOST):
@@ -80,7 +80,7 @@ def test_every_signature_is_tested_by_a_real_text() -> None:
 
 
 def told_of(operator: str, asked: tuple[str, str], cls: str, *, lost: str = "/the node") -> Diagnosis | None:
-    """Return what is told of a node, in a cell that ended so and whose engine said nothing of weight."""
+    """Return the diagnosis of a node, in a cell that ended so and whose engine was silent."""
     losses = (Lost(lost, Precision.INT8, Precision.FP32),) if cls in ("precision_lost", "inaccurate") else ()
     nodes = (Node("/other", "Relu"), Node("/the node", operator, *asked))
     said = outcome(("info", "Timing cache disabled."), nodes=nodes, failed_phase=None)
@@ -91,7 +91,7 @@ def told_of(operator: str, asked: tuple[str, str], cls: str, *, lost: str = "/th
 def test_what_an_engine_does_in_silence_is_told_from_the_model(
     name: str, operator: str, asked: tuple[str, str], cls: str
 ) -> None:
-    """With the node; and of a cell that lost precision only where this node lost it."""
+    """With the node; and of a cell that lost precision only if this node lost it."""
     found = told_of(operator, asked, cls)
     assert found is not None
     assert (found.id, found.operator, found.node) == (name, operator, "/the node")
@@ -118,7 +118,7 @@ def test_what_works_or_was_not_judged_has_no_diagnosis(cls: Class) -> None:
 
 
 def test_the_specific_cause_wins_over_what_follows_it() -> None:
-    """Whatever the order in the log: 'no implementation' says that nothing was found, not why."""
+    """Whatever the order in the log: 'no implementation' does not give the reason."""
     generic = ("errors", "Could not find any implementation for node a.")
     specific = ("errors", "Assertion scales.size() == 1 failed")
     assert found_id(generic, specific) == found_id(specific, generic) == "plugin-scale-missing"
@@ -202,7 +202,7 @@ def test_an_operator_that_a_text_names_is_the_place() -> None:
 
 
 def test_advice_variants_exist() -> None:
-    """What the advice is proved by is a variant of the cases."""
+    """The proof of an advice is a variant of the cases."""
     known = {f"{c.name}.{v.name}" for c in load_cases(CASES) for v in c}
     named = {name for signature in load_signatures() for name in signature.advice_variants}
     assert named

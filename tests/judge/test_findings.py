@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (patterns and texts stand on one line)
-"""What a log says as a whole: severities, places, reasons, what is harmless, and the lines that nobody knows."""
+"""The explanation of a whole log: severities, places, reasons, harmless messages, and unknown lines."""
 
 from __future__ import annotations
 

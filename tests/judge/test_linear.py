@@ -48,7 +48,7 @@ def seconds(regex: re.Pattern[str], text: str, repeat: int = 1) -> float:
 
 
 def growth(regex: re.Pattern[str]) -> float:
-    """Return how many times the time for an eighth of it the slowest hostile text takes; 0 where none is slow."""
+    """Return how many times the time for an eighth of it the slowest hostile text takes; 0 if all are fast."""
     texts = zip(hostile(regex.pattern, LONG), hostile(regex.pattern, LONG // TIMES), strict=True)
     slowest, short = max(texts, key=lambda pair: seconds(regex, pair[0]), default=("", ""))
     took = seconds(regex, slowest, 3)
@@ -92,7 +92,7 @@ else:
 _MANY = 50
 #: Tried in this order for a character that a class holds.
 _CHARACTERS = "a A1_ ,.:/()[]'\"\n-|>"
-#: Neither the end of the line nor that of the text is where a pattern may end.
+#: A pattern may end neither at the end of the line nor at that of the text.
 END = "\x00\nx"
 _Parts = list[tuple[str, bool]]
 
@@ -103,7 +103,7 @@ def hostile(pattern: str, length: int) -> list[str]:
 
 
 def beginnings(pattern: str) -> list[tuple[str, str]]:
-    """Return what such texts begin with, and what they then repeat."""
+    """Return the beginnings of such texts, and the parts that they then repeat."""
     tree: Any = parser.parse(pattern)
     units: set[tuple[str, str]] = set()
     for parts in _paths(tree):

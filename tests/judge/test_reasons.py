@@ -51,7 +51,7 @@ def test_no_kernel_names_the_formats_that_were_tried() -> None:
     [
         (6.0, IN_AND_OUT, Why.SLOWER, False),
         (4.0, IN_AND_OUT, Why.CONVERSION, False),
-        # The printed sums are within what one tactic's time differs by between two builds.
+        # The printed sums differ by less than one tactic's time between two builds.
         (4.5, (price(FLOAT, VECTOR, 0.5), price(VECTOR, FLOAT, 0.3)), Why.CONVERSION, True),
         # One price is not printed: no sum, no verdict.
         (4.0, IN_AND_OUT[:1], Why.LAYOUT_OR_CONVERSION, False),
@@ -83,7 +83,7 @@ def test_the_other_reasons() -> None:
     assert reason().why is Why.NOT_OFFERED
     assert reason(recipe=Recipe(typing=Typing.STRONG)).why is Why.TYPED
     assert reason(Combination(f"{VECTOR} -> {FLOAT}", short_of_memory=True)).why is Why.OUT_OF_MEMORY
-    # Neither a time nor a runner that refused: nothing is known of it, and least that there is no kernel.
+    # Neither a time nor a runner that refused: it is unknown, and a missing kernel is the last thing to conclude.
     assert reason(Combination(f"{VECTOR} -> {FLOAT}")).why is Why.NOT_SAID
 
 

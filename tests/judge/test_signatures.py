@@ -31,7 +31,7 @@ UNCAPTURED = "which no pattern of the entry captures"
 
 
 def load(folder: Path, text: str) -> str:
-    """Return what is said of a file, without its folder."""
+    """Return the sentence on a file, without its folder."""
     path = folder / "d.yaml"
     path.write_text(text)
     load_signatures.cache_clear()

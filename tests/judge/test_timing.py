@@ -86,7 +86,7 @@ def test_the_widest_spread_that_passes_is_the_documented_one(
 
 
 def test_runs_that_pass_differ_by_more_than_is_worth_telling_in_one_of_twenty_pairs_at_most() -> None:
-    """The rule is what it says: simulated at the widest spread that still passes for 100 samples."""
+    """The rule holds as written: simulated at the widest spread that still passes for 100 samples."""
     limit = WORTH_TELLING * math.sqrt(100) / (1.96 * math.sqrt(2) * 1.2533 / 1.349)
     apart = 0
     for seed in range(2000):

@@ -1,4 +1,4 @@
-"""Class against what is claimed."""
+"""Classes against claims."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ def seen(cls: Class, **more: tuple[str, ...] | bool) -> Classification:
     return Classification(cls, f"because {cls}", **more)  # type: ignore[arg-type]
 
 
-#: Rows: the class seen; what died did so in the build. Columns, in this order: what somebody reports.
-#: E expected, K known failure, F not reproduced (fixed, where it was measured), R regressed, N new, - not run,
-#: W fails when run.
+#: Rows: the class seen; a crash was in the build. Columns, in this order: a report. E expected, K known failure, F not
+#: reproduced (fixed, if it was measured), R regressed, N new, - not run, W fails when run.
 ORDER = [
     Class.OK, Class.BUILT, Class.PRECISION_LOST, Class.INACCURATE, Class.PARSE_FAILED, Class.BUILD_FAILED,
     Class.NEEDS_GPU_TO_BUILD, Class.LOAD_FAILED, Class.RUN_FAILED, Class.CRASHED, Class.TIMED_OUT,
@@ -45,9 +44,9 @@ LETTERS = {
 }  # fmt: skip
 TABLE = {
     Class.OK: "EEFFFFFFFFFFF",
-    # What was only built has not shown whether it loads, runs and is right; nor when it would have crashed.
+    # An engine that was only built has not shown whether it loads, runs and is right; nor when it would have crashed.
     Class.BUILT: "EEFWFFFWW---F",
-    # Beyond a claimed failure lie levels that the claim says nothing of.
+    # The claim is silent on the levels beyond its failure.
     Class.PRECISION_LOST: "RRKNNNNNNNNNN",
     Class.INACCURATE: "RNNKNNNNNNNNN",
     Class.PARSE_FAILED: "RRRRKNNRRNNNN",
@@ -62,7 +61,7 @@ TABLE = {
     # Gone as announced: that is no failure to know of.
     Class.API_REMOVED: "RRRRNNNRRNNNE",
 }
-#: What differs where it was measured: the numbers were right, what crashed did so in the build, and no GPU was there.
+#: The differences of a measurement: the numbers were right, a crash was in the build, and no GPU was there.
 MEASURED_SO = {
     **{
         (Class.NEEDS_GPU_TO_BUILD, each): LETTERS[letter]
@@ -120,7 +119,7 @@ def test_only_what_a_claim_says_is_held_against_it(cls: Class, level: Level) -> 
 
 @pytest.mark.parametrize("cls", DYING)
 def test_what_dies_breaks_the_level_at_which_it_dies(cls: Class) -> None:
-    """An engine that was built has kept what "it builds" says."""
+    """A built engine fulfils "it builds"."""
     builds, runs = replace(REPORTED, level="builds"), replace(REPORTED, level="runs")
     assert judge(seen(cls, built=True), [builds]).verdict is Verdict.NEW
     assert judge(seen(cls, built=False), [builds]).verdict is Verdict.REGRESSED
@@ -151,7 +150,7 @@ def test_fixed_needs_a_measurement_that_it_failed(claimed: Class, like: Expectat
 def test_a_precision_that_the_graph_alone_asks_for_breaks_no_word_of_a_source(
     claimed: Class, like: Expectation
 ) -> None:
-    """A source says "works" of what it looked at; a measurement was held to the same graph."""
+    """A source's "works" covers the parts that it looked at; a measurement was held to the same graph."""
     lost = replace(seen(Class.PRECISION_LOST), derived=True)
     found = judge(lost, [claim(claimed, like)])
     measured = like is MEASURED
@@ -164,7 +163,7 @@ def test_a_precision_that_the_graph_alone_asks_for_breaks_no_word_of_a_source(
 
 @pytest.mark.parametrize("cls", list(Class))
 def test_no_claim(cls: Class) -> None:
-    """A good cell of which nothing is claimed is expected, a failing one is new."""
+    """A good cell without claims is expected, a failing one is new."""
     found = judge(seen(cls), [])
     assert found.expectation is None
     if cls is Class.INFRA_ERROR:
@@ -214,7 +213,7 @@ def test_whoever_reports_it_but_a_summary_counts_alike() -> None:
 
 
 def test_the_same_class_for_another_reason_is_new() -> None:
-    """A failure that hides behind a known one is seen, where both signatures are known."""
+    """A failure that hides behind a known one is seen if both signatures are known."""
     known = claim(Class.BUILD_FAILED, signature="no-implementation")
     assert judge(seen(Class.BUILD_FAILED), [known], "no-implementation").verdict is Verdict.KNOWN_FAILURE
     assert judge(seen(Class.BUILD_FAILED), [known], None).verdict is Verdict.KNOWN_FAILURE
@@ -231,7 +230,7 @@ def test_the_same_class_for_another_reason_is_new() -> None:
 
 
 def test_an_unverified_precision_fixes_nothing() -> None:
-    """What lost precision and now tells none is open; what works says what it could not verify."""
+    """A lost precision that is now unknown is open; a working cell names the unverified nodes."""
     good = seen(Class.OK, unverified=("/conv",))
     open_question = judge(good, [claim(Class.PRECISION_LOST)])
     assert open_question.verdict is Verdict.NEW
@@ -256,7 +255,7 @@ def test_a_build_that_needs_a_gpu_breaks_only_what_was_seen_without_one(level: L
 
 
 def test_what_was_measured_to_build_still_fails_when_run() -> None:
-    """The measurement says nothing of a run; a surer word that it runs does."""
+    """The measurement does not speak about a run; a surer word that it runs does."""
     built, zeros, runs = (
         claim(Class.BUILT, MEASURED),
         claim(Class.INACCURATE),
@@ -266,7 +265,7 @@ def test_what_was_measured_to_build_still_fails_when_run() -> None:
         found = judge(seen(Class.BUILT), claims)
         assert (found.verdict, found.expectation) == (Verdict.FAILS_WHEN_RUN, zeros)
         assert found.sentence.endswith("to give wrong numbers; it builds here, and only a run would show")
-        # Nor is it shown to work where it was not run, and on a GPU that is what is held against it.
+        # Nor is it shown to work without a run, and on a GPU that counts against it.
         assert judge(seen(Class.NOT_RUN), claims).expectation is zeros
         assert judge(seen(Class.INACCURATE), claims).verdict is Verdict.KNOWN_FAILURE
         assert judge(seen(Class.OK), claims).verdict is Verdict.NOT_REPRODUCED

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (engine texts are quoted whole)
-"""What engines really print, by the signature that knows it, from harness/judge/texts.yaml; and near misses."""
+"""Texts that engines really print, by signature, from harness/judge/texts.yaml; and near misses."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ TEXTS = [
     for each in load_texts()
     if each.id not in _NOTES | _INNOCENT and each.place != "log"
 ]
-#: (id, text): what several lines of a log say together.
+#: (id, text): texts of several lines of a log.
 LOGS = [(each.id, each.text) for each in load_texts() if each.place == "log"]
 NOTES = [(each.id, each.text) for each in load_texts() if each.id in _NOTES]
 INNOCENT = [(each.id, each.place, each.text) for each in load_texts() if each.id in _INNOCENT]
 
-#: (id, operator, what it is asked and how it is fed, class): what is told from the model where the engine is silent.
+#: (id, operator, its request and feed, class): causes that are told from the model if the engine is silent.
 SILENT = [
     ("deconvolution-in-float", "ConvTranspose", ("int8", ""), "precision_lost"),
     ("scale-in-vector", "Conv", ("fp8", "a scale in a vector of one element"), "precision_lost"),
     ("concat-of-unlike-scales", "Concat", ("", "inputs of unlike scales"), "crashed"),
     ("concat-of-unlike-scales", "Conv", ("int8_weights", "inputs of unlike scales"), "precision_lost"),
 ]
-#: The same, and none of its kind.
+#: The same, of another kind.
 TALKING = [
     ("Conv", ("int8", ""), "precision_lost"),
     ("ConvTranspose", ("fp16", ""), "precision_lost"),
@@ -36,7 +36,7 @@ TALKING = [
     *((operator, said, "build_failed") for _, operator, said, _ in SILENT),
 ]
 
-#: Texts that are near a signature and none of its kind: (id that must not be found, place, text).
+#: Texts that are near a signature but of another kind: (id that must not be found, place, text).
 NEAR_MISSES = [
     ("no-implementation", "warnings", "Could not find any implementation for node x."),
     ("no-int8-convolution", "errors", "MyelinCheckException: cudnn_impl.cpp:9: CHECK(dtype == myelinTypeInt32) failed."),

@@ -1,4 +1,4 @@
-"""What is known of a cell: measured, else reported, else nothing; and its precision in short."""
+"""The account of a cell: measured, else reported, else unknown; and its precision in short."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def layer(precision: str, *nodes: str) -> Layer:
     ("wanted", "actual", "untold", "said"),
     [
         ({"a": INT8, "b": INT8}, {"a": INT8, "b": FP32}, (), "INT8 1/2"),
-        # What is not known is not counted as kept.
+        # An unknown precision does not count as kept.
         ({"a": INT8, "b": INT8}, {"a": INT8}, ("b",), "INT8 1/2?"),
         ({"a": INT8, "b": INT8}, {}, ("a", "b"), "INT8 ?"),
         # TF32 is how a GPU multiplies FP32 unless it is told not to.
@@ -49,7 +49,7 @@ def layer(precision: str, *nodes: str) -> Layer:
 def test_the_chip_of_a_cell(
     wanted: dict[str, Precision], actual: dict[str, Precision], untold: tuple[str, ...], said: str
 ) -> None:
-    """Mixed wishes are counted as one; without any the layers speak, but not those of indices and of nothing told."""
+    """Mixed wishes are counted as one; without any the layers count, except those of indices or without a type."""
     kinds = ("int4_weights", "fp16", "fp16", "unknown", "int32", "int64", "bool")
     layers = [layer(kind) for kind in kinds]
     assert chip(wanted, actual, untold, layers) == said
@@ -136,7 +136,7 @@ def test_a_record_gives_class_basis_and_words() -> None:
 
 
 def test_a_cell_that_nobody_ran_is_as_reported_or_not_known() -> None:
-    """The class is the claim's; the verdict stays that nobody ran it."""
+    """The class is the claim's; the verdict stays "not run"."""
     results = factory.results()
     reported = results.cell("conv_silu", "qdq", "trt86")
     assert (reported.cls, reported.basis, reported.verdict) == (
@@ -150,7 +150,7 @@ def test_a_cell_that_nobody_ran_is_as_reported_or_not_known() -> None:
 
 
 def test_a_cell_whose_run_was_lost_stays_lost_beside_what_was_accepted() -> None:
-    """A step compares what stands; the reader sees what happened."""
+    """A step compares the standing class; the reader sees the record's class."""
     lost = cell_of(factory.outcome("qdq", "rtx17", state="infra_error", reason="lost", layers=(), end=None))
     assert (lost.cls, lost.stands, lost.basis) == (Class.INFRA_ERROR, Class.BUILT, Basis.MEASURED)
     assert (lost.evidence, lost.measured) == (False, False)
@@ -184,7 +184,7 @@ def test_versions_are_shortened_as_far_as_they_stay_apart() -> None:
 
 
 def test_every_class_has_its_place() -> None:
-    """No two share one; what says nothing of the engine is before what works, and that before every failure."""
+    """No two share one; unjudged classes come before good ones, and these before every failure."""
     places = [badness(cls, Verdict.EXPECTED) for cls in Class]
     assert len(set(places)) == len(Class)
     failures = set(Class) - GOOD - UNJUDGED

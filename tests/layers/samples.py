@@ -1,4 +1,4 @@
-"""The recorded engine texts in `data/`, each named by what printed it."""
+"""The recorded engine texts in `data/`, each named by the engine that printed it."""
 
 from __future__ import annotations
 

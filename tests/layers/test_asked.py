@@ -1,4 +1,4 @@
-"""What a graph asks of its nodes, by the types of its tensors and by Q/DQ, and what of it is wished of an engine."""
+"""The precisions that a graph asks of its nodes, by its tensors' types and by Q/DQ, and those wished of an engine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Model:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in domains])
 
     def asks(self) -> dict[str, str]:
-        """Return what is asked, of the nodes of which something is."""
+        """Return the requests, of the nodes that have one."""
         return {node.op: node.precision for node in asked(self.model()) if node.precision}
 
     def wishes(self) -> dict[str, str]:
@@ -94,7 +94,7 @@ def test_data_and_weights_from_dq_ask_for_what_it_reads(
     [((INT8, INT8), "int8"), ((FP8,), "fp8"), ((INT8, None), "int8_weights"), ((INT8, FP8), "int8_weights")],
 )
 def test_a_concat_of_dequantised_data_is_dequantised_data(parts: tuple[int | None, ...], asks: str) -> None:
-    """Where all of it was of one type."""
+    """If all of it was of one type."""
     m = Model()
     made = [m.node("Relu", "x") for _ in parts]
     read = [m.qdq(tensor, kind) if kind else tensor for tensor, kind in zip(made, parts, strict=True)]
@@ -108,7 +108,7 @@ def test_a_concat_of_dequantised_data_is_dequantised_data(parts: tuple[int | Non
 )
 @pytest.mark.parametrize("dtype", [FLOAT, HALF, BF16])
 def test_weights_alone_ask_to_be_stored_so(kind: int, asks: str, dtype: int) -> None:
-    """In one scale or in blocks; the node that dequantises brings nothing coarser into the numbers."""
+    """In one scale or in blocks; the node that dequantises does not coarsen the numbers."""
     for blocked in ({}, {"scale": (4, 16), "axis": 0, "block_size": 4}):
         m = Model(dtype)
         m.node("MatMul", "x", m.weight(kind, dtype, **blocked))
@@ -124,7 +124,7 @@ def test_a_float_weight_beside_quantised_data_asks_for_the_float() -> None:
 
 
 def test_two_dequantised_activations_are_multiplied_so() -> None:
-    """And one alone is data, not weights: nothing is stored."""
+    """And one alone is data, not weights: no weight is stored."""
     m = Model(shape=(16, 16))
     m.node("MatMul", m.qdq("x"), m.qdq("x"))
     assert m.asks()["MatMul"] == "int8"
@@ -151,7 +151,7 @@ def test_what_exporters_put_between_is_looked_through() -> None:
 
 
 def test_arithmetic_between_is_not_looked_through() -> None:
-    """What a node computes is quantised no more."""
+    """A computed tensor is quantised no more."""
     m = Model()
     m.node("MatMul", m.node("Relu", m.qdq("x")), m.weight())
     assert m.asks()["MatMul"] == "int8_weights"
@@ -159,7 +159,7 @@ def test_arithmetic_between_is_not_looked_through() -> None:
 
 @pytest.mark.parametrize(("prefix", "asks"), [("TRT_FP8", "fp8"), ("TRT_INT4", "int4"), ("TRT_MXFP8", "fp8")])
 def test_operators_of_tensorrt_name_their_type(prefix: str, asks: str) -> None:
-    """Nothing is known of their tensors' types."""
+    """Their tensors' types are unknown."""
     m = Model(HALF)
     scale = m.constant("s", (), HALF)
 
@@ -216,7 +216,7 @@ def test_integer_operators_ask_for_what_they_are_given() -> None:
 
 
 def test_a_graph_that_cannot_be_inferred_is_read_as_far_as_it_says() -> None:
-    """Shape inference refuses an invalid model, and knows nothing behind an operator of nobody's."""
+    """Shape inference refuses an invalid model, and stops at an unknown operator."""
     m = Model(HALF)
     m.node("MatMul", m.node("Odd", "x", domain="trt"), m.weight(INT4, HALF))
     assert m.asks()["MatMul"] == "int4_weights"
@@ -245,7 +245,7 @@ def test_a_node_that_lacks_its_tensors_asks_for_nothing() -> None:
 
 
 def test_what_a_variant_says_is_what_is_wished() -> None:
-    """Also where it says that nothing is; a record from before nodes had precisions derives nothing."""
+    """Also if it names no node; a record from before nodes had precisions derives no wish."""
     m = Model()
     m.node("MatMul", m.qdq("x"), m.weight())
     nodes = asked(m.model())
@@ -260,7 +260,7 @@ def test_what_a_variant_says_is_what_is_wished() -> None:
 def test_what_cases_name_by_hand_is_what_their_graphs_ask(case: Case) -> None:
     """Of every convolution, in the Q/DQ and in the FP16 variants; FP32 alone is wished by hand only.
 
-    A variant that names nothing leaves it to its graph, or wants nothing whatever that asks.
+    A variant without names leaves the wish to its graph, or has none in spite of it.
     """
     for variant in case:
         if not variant.precision:

@@ -1,4 +1,4 @@
-"""How quantised data come to a node, where engines stumble over it."""
+"""The ways of quantised data to a node that engines stumble over."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fed(model: onnx.ModelProto) -> dict[str, str]:
 
 
 def convolution(*, data: bool = False, weights: bool = False, channels: int = 4) -> Graph:
-    """Return a quantised convolution, its scales vectors of one element where it says so."""
+    """Return a quantised convolution, its scales vectors of one element if asked."""
     g = Graph("g")
     scale = g.qdq(g.input("x", [1, channels, 4, 4]), name="/q", scale=[0.1] if data else 0.1)
     weight = g.qdq(g.weight("w", (4, channels, 3, 3)), name="/w", scale=[0.1] if weights else 0.1)

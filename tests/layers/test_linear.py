@@ -1,4 +1,4 @@
-"""Text that is nearly what an engine prints, and a megabyte of it, is read in seconds.
+"""A megabyte of text like an engine's is read in seconds.
 
 Each took the square or the cube of its length once: hours, with a pattern for a whole line or a search to the end.
 """
@@ -83,7 +83,7 @@ def inspect(name: str, **fields: object) -> LayerReport:
 
 
 def test_a_model_of_many_nodes_beside_names_of_many_joints() -> None:
-    """Text and names together ask for their product: what is left over is counted as not understood."""
+    """Text and names together ask for their product: the rest is counted as not understood."""
     nodes = [Node("a" * (number + 1), "Conv") for number in range(2000)]
     said = json.dumps({"Layers": [", b" * 1000] * (LENGTH // 3000)})
     report = parse_layers("inspector", said, nodes=nodes)

@@ -1,4 +1,4 @@
-"""Nodes are found in the names that TensorRT builds from them, and in nothing else."""
+"""Nodes are found in the names that TensorRT builds from them, and in no others."""
 
 from __future__ import annotations
 

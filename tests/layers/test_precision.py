@@ -1,4 +1,4 @@
-"""Every node gets the precision of the layer that really computes it, or UNKNOWN where no layer tells."""
+"""Every node gets the precision of the layer that really computes it, or UNKNOWN if no layer tells."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_kernel_that_widens_weights_answers_only_where_the_graph_stores_them_s
 
 
 def test_weights_that_the_engine_does_not_list_leave_the_word_open() -> None:
-    """TensorRT-RTX 1.4 lists no constants: that its data are FP16 says nothing of the weights."""
+    """TensorRT-RTX 1.4 lists no constants: FP16 data do not tell the weights' type."""
     bare = layer("gemm", data="fp16", names=("/MatMul",))
     listed = dataclasses.replace(bare, weights=(TensorUse("w", "fp16", (128, 256)),))
     node = Node("/MatMul", "MatMul", "int4_weights")
@@ -128,7 +128,7 @@ def test_a_kernel_that_dequantises_what_it_multiplies_does_so_in_a_float(
 
 
 def test_a_narrow_tensor_that_is_no_constant_is_data() -> None:
-    """What ONNX Runtime quantises inside is no stored weight either."""
+    """A tensor that ONNX Runtime quantises inside is no stored weight either."""
     narrow = TensorUse("w", "int8", (64, 32))
     plain = Layer("m", "MatMul", "", (TensorUse("x", "fp32", (8, 64)), narrow), (), ())
     assert layer_precision(plain) is Precision.FP32

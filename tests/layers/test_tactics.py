@@ -24,7 +24,7 @@ PREFIXES = ["", "[11/26/2026-10:00:00] [V] [TRT] ", "[TensorRT] VERBOSE: "]
 def test_each_combination_has_its_fastest_tactic_whoever_prints_the_log(prefix: str) -> None:
     build = read_tactics(f"{prefix}{line.removeprefix('[VERBOSE] ')}" for line in CALIBRATED)
     found = {each.formats: (each.time_us, each.refused) for each in build.layers[CONV]}
-    # The round for the calibration, which times nothing, is not among them.
+    # The round for the calibration, without times, is not among them.
     assert len(found) == len(build.layers[CONV]) == 7
     assert found["Float(12288,4096,64,1) -> Float(49152,1024,32,1)"] == (4.7799, 2)
     assert found["Int8(4096,4096:4,64,1) -> Float(49152,1024,32,1)"] == (None, 2)
@@ -67,7 +67,7 @@ def test_the_layer_of_an_older_log_is_named_by_its_runner() -> None:
             "Tactic: 17 Time: 0",
         ]
     )
-    # A time of nothing was not measured.
+    # A time of zero was not measured.
     assert [(each.time_us, each.tactic) for each in build.layers["conv (one)"]] == [(500.0, "18"), (None, "")]
 
 

@@ -10,7 +10,7 @@ from tests.layers.samples import VERBOSE, named, text, verbose
 
 pytestmark = pytest.mark.unit
 
-#: Names of ONNX nodes that users may give, and that look like what surrounds them.
+#: Names of ONNX nodes that users may give, and that look like the text around them.
 HOSTILE = {
     "0": "a, b [c]{d}: e",
     "1": "Name: x, LayerType: kgen",

@@ -1,9 +1,9 @@
-"""Drives a real agent on the lean core and prints what it said, as JSON, with the standard library alone.
+"""Drives a real agent on the lean core and prints its messages, as JSON, with the standard library alone.
 
     LD_LIBRARY_PATH=LIBS PYTHONPATH=REPOSITORY:PACKAGES python -m tests.lean.agent
 
 So that it runs on a GPU machine that has nothing else: one agent, two preflights, then each plan twice, each job in a
-child of the agent; then, without one, a runtime that nothing was asked of before.
+child of the agent; then, without one, a fresh runtime.
 """
 
 import json
@@ -21,7 +21,7 @@ from harness.agent.protocol import Decoder, encode, join_parts, read_message
 ENGINE = "tensorrt_lean_bindings"
 #: Seconds after which the agent is ended.
 PATIENCE = 300
-#: No plans, by the way in which they are none.
+#: Bytes that are no plans, by their fault.
 PLANS = {"zeros": bytes(4096), "text": b"not a plan", "nothing": b""}
 Events = list[dict[str, Any]]
 
@@ -45,7 +45,7 @@ class Agent:
         return self._process.pid
 
     def run(self, kind: str, **parts: bytes) -> Events:
-        """Run a job and return what was said."""
+        """Run a job and return its messages."""
         index, body = join_parts(list(parts.items()))
         job = {
             "type": "job",
@@ -86,7 +86,7 @@ class Agent:
 
 
 def bare_runtime() -> dict[str, Any]:
-    """Return what becomes of a runtime that is made without a look at the GPU: by the adapter, and as it is."""
+    """Return the fate of a runtime that is made without a look at the GPU: by the adapter, and as it is."""
     from harness.agent.engines import MachineFault
     from harness.agent.engines.tensorrt import api
 
@@ -106,7 +106,7 @@ def bare_runtime() -> dict[str, Any]:
 
 
 def in_child(work: Callable[[], str]) -> dict[str, Any]:
-    """Return what a forked child said and the signal that ended it."""
+    """Return a forked child's words and the signal that ended it."""
     inward, outward = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -120,7 +120,7 @@ def in_child(work: Callable[[], str]) -> dict[str, Any]:
 
 
 def state(pid: int) -> dict[str, Any]:
-    """Return what a process has of CUDA: its threads, mapped libraries of the driver, and open devices."""
+    """Return a process's part of CUDA: its threads, mapped libraries of the driver, and open devices."""
     process = Path(f"/proc/{pid}")
     mapped = {line.rpartition("/")[2] for line in (process / "maps").read_text().splitlines()}
     opened = [str(link.readlink()) for link in (process / "fd").iterdir()]
@@ -133,13 +133,13 @@ def state(pid: int) -> dict[str, Any]:
 
 
 def registry() -> dict[str, Any]:
-    """Return what NVIDIA's own plugin registry makes of the plugin in Python: the versions that it holds."""
+    """Return the answer of NVIDIA's own plugin registry to the plugin in Python: the versions that it holds."""
     from harness.agent.engines.tensorrt import api, plugins
 
     api.load(ENGINE)
 
     def work() -> str:
-        # Past the question whether there is a network to add it to: the lean core builds none.
+        # Past the question whether there is a network to add it to: the lean core does not build.
         plugins._register_python()
         held = api.trt.get_plugin_registry()
         return ",".join(
@@ -150,7 +150,7 @@ def registry() -> dict[str, Any]:
 
 
 def main() -> dict[str, Any]:
-    """Run everything and return what was said."""
+    """Run everything and return the messages."""
     agent = Agent()
     try:
         report = {

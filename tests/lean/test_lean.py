@@ -1,8 +1,8 @@
-"""NVIDIA's real runtime core under the agent: what an import and a fork do, what a missing driver does, its refusals.
+"""NVIDIA's real runtime core under the agent: the effects of an import, a fork and a missing driver, and its refusals.
 
 The lean runtime has no builder and no parser, and runs plans that were built version compatible alone: no cell runs
-on it. On an H100 with driver 580.159.04, where these tests were run by hand, 11.4.0.106 came up in two preflights and
-refused each of the plans below in its own words, in a child each.
+on it. On an H100 with driver 580.159.04, in a run by hand, 11.4.0.106 came up in two preflights and refused each of the
+plans below in its own words, in a child each.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DRIVER = "no NVIDIA driver: libcuda.so.1"
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    """Return what drives an agent on a version of the lean core and returns what it said; each is run once."""
+    """Return a function that drives an agent on a version of the lean core once, and returns its messages."""
     if platform.machine() != "x86_64" or sys.platform != "linux":
         pytest.skip("the lean core's wheels of CUDA 12 are for linux/amd64")
     needs.network()
@@ -92,7 +92,7 @@ def test_nvidias_own_registry_takes_the_plugin_in_python(run: Run, version: str)
 
 @EVERY_VERSION
 def test_without_a_driver_a_runtime_is_null_and_its_use_is_not_tried(run: Run, version: str) -> None:
-    """Used as it is, it ends the process by SIGSEGV; the adapter says in the library's own words why there is none."""
+    """Used as it is, it ends the process by SIGSEGV; the adapter gives the reason in the library's own words."""
     report = run(version)
     if not texts(report["preflight"][0], "agent_fault") and report["loaded"]["mapped"]:
         pytest.skip("this machine has a driver")

@@ -168,7 +168,7 @@ def test_every_target_can_be_had_somehow_and_says_from_where(shipped: Matrix) ->
     ],
 )
 def test_an_image_of_which_no_source_speaks_says_so(tmp_path: Path, fields: str, *, doubted: bool) -> None:
-    """Packages are pinned to their version; an image's tag says nothing."""
+    """Packages are pinned to their version; an image's tag does not tell."""
     said = load(tmp_path, target_text(fields)).target("trt86").unsourced
     assert said == ("no source says which TensorRT this image holds; a run will" if doubted else "")
 
@@ -186,7 +186,7 @@ def test_a_small_target_takes_the_defaults(tmp_path: Path) -> None:
 
 
 def test_what_a_target_asks_of_slurm_fills_up_from_the_defaults_field_by_field(tmp_path: Path) -> None:
-    """`gres: null` asks for none where the defaults, or a need of a GPU, would ask for one."""
+    """`gres: null` leaves it out though the defaults, or a need of a GPU, would ask for it."""
     text = target_text(f"{GOOD}\nslurm: {{gres: null, time: '2:00:00', mem: 8G}}") + (
         '  trt87:\n    extends: trt86\n    version: "8.7.0"\n    slurm: {constraint: "l4t_r36&hopper"}\n'
         '  trt88:\n    extends: trt86\n    version: "8.8.0"\n'
@@ -226,7 +226,7 @@ def test_extends_takes_over_fields_but_not_the_label(tmp_path: Path) -> None:
 
 
 def test_the_example_at_the_top_of_the_shipped_file_works(tmp_path: Path) -> None:
-    """What the comment offers for copying loads as it stands."""
+    """The comment's example loads as it stands."""
     comment = [
         line[1:] for line in SHIPPED.read_text(encoding="utf-8").splitlines() if line.startswith("#   ")
     ]
@@ -267,7 +267,7 @@ def test_an_unknown_target_is_told_the_nearest(shipped: Matrix) -> None:
         shipped.target("rtx16,rtx17")
 
 
-#: A line behind those of a good target, and what is said of it.
+#: A line behind those of a good target, and the sentence on it.
 ADDED = [
     ("need: {}", "need: is not a field that exists here; did you mean 'needs'?"),
     ("platform: windows", "platform: 'windows' is not one of linux/amd64, linux/arm64, jetson"),
@@ -288,7 +288,7 @@ ADDED = [
     ("slurm: {time: 2:00:00}", 'slurm.time: is a number, not text; put it in quotes: "2:00:00"'),
     ('compute_capability: "8.9"', "compute_capability: is only for tensorrt_rtx; tensorrt builds for the"),
 ]
-#: All fields of a target, and what is said of them at which line.
+#: All fields of a target, and the sentence on them with its line.
 FIELDS = [
     (
         GOOD.replace("version", "verison"),
@@ -349,7 +349,7 @@ FIELDS = [
         "timeout_s: is -1; it must be more than 0 (and 2 more)",
     ),
 ]
-#: A whole file, and what is said of it.
+#: A whole file, and the sentence on it.
 FILES: list[tuple[str | bytes, str]] = [
     ("", "matrix.yaml: is empty; it needs `schema: 1` and `targets:`"),
     ("schema: 1\ntargets:\n\ttrt86:\n", "matrix.yaml:3: holds a tab, which YAML does not take as"),
@@ -390,10 +390,10 @@ FILES: list[tuple[str | bytes, str]] = [
     ids=[str(row[-1]) for row in (*ADDED, *FIELDS, *FILES)],
 )
 def test_a_broken_file_gets_one_sentence(tmp_path: Path, text: str | bytes, said: str) -> None:
-    """The sentence names line and field, and says what to do."""
+    """The sentence names line, field and cure."""
     sentence = complaint(tmp_path, text)
     assert said in sentence
-    # Whole sentences in the table are exact: nothing follows them.
+    # Whole sentences in the table are exact: no key follows them.
     if said.endswith(("more)", "?")):
         assert sentence.endswith(said)
 
@@ -441,7 +441,7 @@ def test_versions_agree(declared: str, reported: str, agree: bool) -> None:
 
 
 def test_a_target_knows_its_version_in_what_the_wheels_report(shipped: Matrix) -> None:
-    """What the bindings' own `__version__` says, read from the published wheels."""
+    """The bindings' own `__version__`, read from the published wheels."""
     reported = {"trt86": "8.6.1", "trt100": "10.0.1", "trt102": "10.2.0", "trt1016": "10.16.1.11"}
     for name, version in reported.items():
         assert shipped.target(name).runs_version(version)

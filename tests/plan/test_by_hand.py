@@ -1,4 +1,4 @@
-"""What a person pastes: repro.py with a recipe wherever trtexec would do something else, and how to run it."""
+"""The lines that a person pastes: repro.py with a recipe unless trtexec does the same, and how to run it."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_the_image_is_the_measured_one_and_untried_lines_say_so() -> None:
 
 
 def test_no_image_is_made_up_for_a_tarball_or_for_the_plugin() -> None:
-    """A line that cannot work is worse than none; of the plugin it says where it comes from."""
+    """A line that cannot work is worse than no line; it names the plugin's source."""
     assert hand("conv_silu.qdq-trt92").lines[0].startswith("trtexec --onnx")
     found = hand("q_plugin_dq.q-plugin-dq-int8-trt102")
     assert "--staticPlugins=/opt/compat/plugins/libcompat_identity.so" in found.lines[0]

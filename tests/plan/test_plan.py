@@ -166,7 +166,7 @@ def test_an_empty_expression_picks_everything(cells: tuple[Cell, ...]) -> None:
 
 
 def pytest_meaning(cells: Sequence[Cell], text: str) -> list[Cell]:
-    """Return what pytest's own evaluator picks by the cells' ids."""
+    """Return the cells that pytest's own evaluator picks by id."""
     compiled = Expression.compile(text)
 
     def matcher(cell: Cell) -> Callable[..., bool]:
@@ -263,7 +263,7 @@ def test_a_variant_of_another_graph_is_not_named(matrix: Matrix) -> None:
     ],
 )
 def test_tensorrt_is_asked_also_where_it_may_refuse(matrix: Matrix, target: str, recipe: Recipe) -> None:
-    """Strong typing on 8.x, weak typing on 11 and plugins on RTX are run: the agent says what is missing."""
+    """Strong typing on 8.x, weak typing on 11 and plugins on RTX are run: the agent names the missing call."""
     assert inapplicable_because(cell_of(matrix, target, variant("v", recipe))) is None
 
 
@@ -287,7 +287,7 @@ def test_tensorrt_is_asked_also_where_it_may_refuse(matrix: Matrix, target: str,
 def test_a_variant_failed_before_where_it_was_measured_to_here_or_earlier(
     matrix: Matrix, changes: dict[str, Any], counts: bool
 ) -> None:
-    """Not on another platform or engine, not later; and a lacking API has not shown what others report."""
+    """Not on another platform or engine, not later; and a lacking API has not shown the reported failure."""
     note = "measured in May"
     plain = Expectation(Class.BUILD_FAILED, "==8.6.1", None, Basis.MEASURED, note, targets=("trt86",))
     claim = dataclasses.replace(plain, **changes)
@@ -307,7 +307,7 @@ def test_the_last_version_that_failed_is_named_and_no_report_counts(matrix: Matr
 
 
 def test_a_claim_of_something_alike_or_of_no_version_stands_in_no_cell(matrix: Matrix) -> None:
-    """Neither gives a cell its class: what stands there is of this graph or its whole model, and names the version."""
+    """Neither gives a cell its class: a standing claim names a version, and this graph or its whole model."""
     whole, alike = (
         Expectation.reported(Class.OK, ">=8.6,<8.7", LINK, scope=scope) for scope in ("model", "sibling")
     )

@@ -1,4 +1,4 @@
-"""A trtexec line is given where it does what the recipe does, in the words of the target's own trtexec, and else none.
+"""A trtexec line is given only if it does the same as the recipe, in the words of the target's own trtexec.
 
 The options by version are those of samples/common/sampleOptions.cpp at the release tags of NVIDIA/TensorRT.
 """
@@ -25,7 +25,7 @@ EVERYWHERE = {
 }  # fmt: skip
 WEAK = EVERYWHERE | {"--int8", "--fp16"}
 TYPED = {"--stronglyTyped", "--pluginInstanceNorm", "--staticPlugins"}
-#: What each release's trtexec knows, of the options that this project uses.
+#: The options of this project that each release's trtexec knows.
 KNOWN = {
     "8.5": WEAK | {"--plugins"},
     "8.6": WEAK | {"--staticPlugins"},
@@ -41,7 +41,7 @@ def matrix() -> Matrix:
 
 
 def line(matrix: Matrix, target: str, recipe: Recipe, *, quantised: bool = True) -> list[str] | None:
-    """Return the words of the line, None where there is none."""
+    """Return the words of the line, if any."""
     variant = Variant("v", "V", Graph("g").model, recipe=recipe)
     case = Case("toy", "A toy", "", (Link("https://example.org"),), (variant,))
     cell = Cell(f"toy.v-{target}", case, variant, matrix.target(target))

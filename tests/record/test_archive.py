@@ -1,4 +1,4 @@
-"""What is packed by xz is read within bounds, and damage is one sentence."""
+"""An xz file is read within bounds, and damage is one sentence."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_asks_for_much_memory_to_be_unpacked_is_refused(tmp_path: Path) -> 
 
 
 def test_as_much_as_the_limit_is_packed_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be made shorter too, which is longer packed than it was."""
+    """Incompressible data too, which become longer."""
     monkeypatch.setattr(archive, "LIMIT", 1 << 20)
     data = random.Random(1).randbytes(1 << 20)  # noqa: S311
     (tmp_path / "x.xz").write_bytes(compress("x", data))

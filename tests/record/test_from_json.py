@@ -36,7 +36,7 @@ def test_fields_hold_defaults_that_the_data_lacks() -> None:
     assert list(fields_of(Toy(pairs=()))) == ["pairs", "by_name", "word", "size", "anything"]
 
 
-#: Classes that nobody has read yet, each by four threads at once.
+#: Classes that were never read before, each by four threads at once.
 _TOGETHER = """
 import sys, threading
 from dataclasses import make_dataclass

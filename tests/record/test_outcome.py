@@ -90,7 +90,7 @@ def through_json(data: dict[str, Any]) -> Outcome:
 
 
 def test_a_full_record_comes_back_as_it_was() -> None:
-    """No field of the full record is left at its default, so that none can be dropped unseen."""
+    """No field of the full record is left at its default, so that a dropped one is noticed."""
     bare = Outcome("", "", "", "", "done")
     for field in dataclasses.fields(Outcome):
         if field.name not in ("state", "schema"):
@@ -109,7 +109,7 @@ def test_a_bare_record_takes_the_defaults() -> None:
     "kind", [Message, ParserError, End, TensorUse, Layer, Accuracy, Latency, Node, Stamps, Outcome]
 )
 def test_what_was_not_observed_is_nothing(kind: Any) -> None:
-    """A record of an older harness lacks fields, and must not say by that what nobody saw."""
+    """A record of an older harness lacks fields, and must not pass for an observation."""
     told = {
         each.name: each.default
         for each in dataclasses.fields(kind)
@@ -178,7 +178,7 @@ def test_a_record_of_another_schema_is_refused(schema: object, said: str) -> Non
     ],
 )
 def test_a_field_of_another_kind_is_refused(path: tuple[str | int, ...], value: object) -> None:
-    """The complaint says where it is."""
+    """The complaint names its place."""
     data: Any = json.loads(json.dumps(FULL.to_json()))
     inner = data
     for step in path[:-1]:
@@ -237,7 +237,7 @@ def test_a_whole_log_letter_by_letter() -> None:
 
 
 def test_a_cell_of_which_nothing_is_known_has_stamps_too() -> None:
-    """A target that never came up names no GPU; what says nothing is empty, and nothing is left out."""
+    """A target that never came up names no GPU; a silent field is empty, and no field is left out."""
     found = json.loads(whole_log(Outcome("c.v-t", "c", "v", "t", "not_run"), []).removeprefix("[stamps] "))
     assert found.pop("cell") == "c.v-t"
     assert (len(found), set(found.values())) == (12, {""})
@@ -247,7 +247,7 @@ def test_a_cell_of_which_nothing_is_known_has_stamps_too() -> None:
     "text", ["forged\n[end] finished", "\n[end] forged at once", "\r\n[end]\r\n", "[a]\n[b]\n [c]"]
 )
 def test_no_text_begins_an_entry_of_its_own(text: str) -> None:
-    """Nor where it is the first of a log or the last."""
+    """Nor as the first of a log or the last."""
     lines = entry("INFO", text).split("\n")
     assert [line for line in lines if line.startswith("[")] == [lines[0]]
 

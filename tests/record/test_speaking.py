@@ -61,13 +61,13 @@ def test_what_tells_two_gpus_apart(key: str) -> None:
 @pytest.mark.parametrize("day", [1, 3])
 @pytest.mark.parametrize("found", [RAN, FAILED])
 def test_what_did_not_run_without_a_gpu_adds_nothing(state: Any, day: int, found: dict[str, Any]) -> None:
-    """Before the agent came up nothing is known of a GPU; beside one that ran this says nothing, early or late."""
+    """Before the agent came up the GPU is unknown; beside one that ran this stays silent, early or late."""
     ran = outcome(L4, 2, **found)
     assert spoken(outcome(None, day, state=state), ran) == (ran,)
 
 
 def test_what_did_not_run_on_one_gpu_speaks_for_it_alone() -> None:
-    """It says nothing of another GPU, and never hides a result of its own."""
+    """It does not concern another GPU, and never hides a result of its own."""
     lost, ran = outcome(T4, 3, state="infra_error"), outcome(L4, 2, **RAN)
     assert spoken(lost, ran) == (lost, ran)
     assert spoken(lost, outcome(T4, 1, **FAILED), ran) == (outcome(T4, 1, **FAILED), ran)
@@ -75,7 +75,7 @@ def test_what_did_not_run_on_one_gpu_speaks_for_it_alone() -> None:
 
 @pytest.mark.parametrize("state", ["not_run", "not_applicable"])
 def test_a_gpu_that_was_not_tried_took_no_part(state: Any) -> None:
-    """A machine's GPU is in the stamps of every cell of a target, those too that mean nothing there."""
+    """A machine's GPU is in the stamps of every cell of a target, of inapplicable ones too."""
     assert spoken(outcome(T4, 1, state=state), outcome(L4, 2, state=state)) == (outcome(L4, 2, state=state),)
 
 
@@ -97,7 +97,7 @@ def test_a_failure_without_a_gpu_stands_beside_a_run() -> None:
 
 
 def test_what_is_stale_stands_beside_nothing_current() -> None:
-    """A T4's result of yesterday's model is no result; where all is of yesterday's one outcome stands for it."""
+    """A T4's result of yesterday's model is no result; if all are yesterday's, one outcome stands for it."""
     old, new = outcome(T4, 1, reason="old"), outcome(L4, 2, **RAN)
     assert spoken(old, new, stale="old") == (new,)
     later = outcome(L4, 2, reason="old", **RAN)
@@ -181,7 +181,7 @@ CARD = {**T4, "gpu_uuid": "GPU-1"}
     ],
 )
 def test_a_driver_alone_is_no_gpu(missing: str, found: str | None) -> None:
-    """A GPU whose driver is not known is one, as where the driver's library does not say it."""
+    """A GPU of unknown driver is one, as with a driver library that does not tell."""
     gpu = gpu_of(Stamps(environment={key: text for key, text in CARD.items() if key != missing}))
     assert (gpu and str(gpu)) == found
 

@@ -1,4 +1,4 @@
-"""The store: nothing that `append` returned for is ever lost."""
+"""The store: a record that `append` returned for is never lost."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_layout(tmp_path: Path) -> None:
 
 
 def test_what_append_returned_for_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that loses power has written neither what is buffered here nor what is buffered by the system."""
+    """A machine that loses power has written neither the buffers of this process nor those of the system."""
     synced: dict[int, int] = {}
 
     def fsync(descriptor: int) -> None:
@@ -91,7 +91,7 @@ def test_what_append_returned_for_is_on_the_disk(tmp_path: Path, monkeypatch: py
 def test_a_log_comes_into_its_place_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is written beside it, under a name that is no log's, and what failed leaves nothing behind."""
+    """It is written beside it, under a name that is no log's, and a failure leaves no file behind."""
     moved: list[str] = []
 
     def replace(written: str, path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_log_comes_into_its_place_whole_or_not_at_all(
 
 
 def test_an_interrupt_stays_one_wherever_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Just after the log came into its place there is nothing left to clean up."""
+    """Just after the log came into its place no file is left to clean up."""
     into_place = os.replace
 
     def replace(written: str, path: Path) -> None:
@@ -186,7 +186,7 @@ def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
         b"[" * 200_000,
         b"\xff",
         json.dumps(dataclasses.asdict(outcome(phases={"build": float("nan")}))).encode(),
-        # Where a field may be null, null is not what was written.
+        # A field that may be null was not written as null.
         json.dumps({**outcome().to_json(), "engine_bytes": float("nan")}).encode(),
     ],
 )
@@ -395,7 +395,7 @@ RECORDS = tuple(
 @SAME
 @given(near(*RECORDS))
 def test_lines_near_records_are_read_or_told_of(data: bytes) -> None:
-    """What is read is a record that can be written."""
+    """A record that is read can be written."""
     told: list[str] = []
     for found in read_records(Path("r.jsonl"), data, told.append):
         assert found.as_read() == found

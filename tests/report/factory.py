@@ -321,7 +321,7 @@ def results(*, hostile: str = "") -> Results:
 
 
 def nobody_ran() -> Results:
-    """Return a report without a run, in which a summary says that trt102 mends what is reported of trt86."""
+    """Return a report without a run, with a summary by which trt102 mends the failures reported of trt86."""
     made, works = case(), _claim(Class.OK, ">=10.2,<10.3", kind="summary")
     first = replace(made.variants[0], expectations=(*made.variants[0].expectations, works))
     return assemble(matrix(), (replace(made, variants=(first, *made.variants[1:])),), {})

@@ -1,11 +1,11 @@
 # ruff: noqa: E501  (engine texts are quoted whole)
-"""What people paste: lines of public threads with what stands before them there, and what is no error of an engine."""
+"""Texts that people paste: lines of public threads with their prefixes, and texts that are no error of an engine."""
 
 from __future__ import annotations
 
 T = "https://github.com/NVIDIA/TensorRT/issues/"
 
-#: (signature of the cause, or of the warning where there is no cause; where such lines are quoted; the paste)
+#: (signature of the cause, else of the warning; the page that quotes such lines; the paste)
 PASTES = [
     ("no-implementation-residual", T + "3579", "[TRT] [E] 10: Could not find any implementation for node SandGlass4.8.weight + /SandGlass4/SandGlass4.8/_weight_quantizer/QuantizeLinear + /SandGlass4/SandGlass4.8/Conv + /Add"),
     ("no-implementation-silu", T + "3640", "[01/29/2024-10:11:12] [TRT] [E] 10: [optimizer.cpp::computeCosts::3869] Error Code 10: Internal Error (Could not find any implementation for node /model.0/conv/Conv + PWN(PWN(/model.0/act/Sigmoid), /model.0/act/Mul).)\n[01/29/2024-10:11:12] [TRT] [E] 2: [builder.cpp::buildSerializedNetwork::751] Error Code 2: Internal Error (Assertion engine != nullptr failed. )"),
@@ -62,7 +62,7 @@ PASTES = [
     ("lazy-loading", T + "2966", "[W] [TRT] CUDA lazy loading is not enabled. Enabling it can significantly reduce device memory usage. See `CUDA_MODULE_LOADING`"),
 ]  # fmt: skip
 
-#: What must match nothing: other programs' errors, engines that work, and lines that are nearly an error.
+#: Texts that must not match: other programs' errors, engines that work, and lines that are nearly an error.
 NOTHING = [
     "hello",
     "[08/07/2024-09:00:00] [I] Engine built in 12.3 sec.\n&&&& PASSED TensorRT.trtexec",

@@ -14,7 +14,7 @@ from harness.record.outcome import Stamps
 from harness.report.model import RanOn, Results, RunView
 from tests.report import factory
 
-#: What is checked before it gets here: names that case modules and matrix.yaml are refused for, and hashes made here.
+#: Texts that are checked before: names that case modules and matrix.yaml are refused for, and hashes made here.
 SAFE = {
     "Results": set(),
     "TargetView": {"id", "series", "engine", "version", "product"},
@@ -27,7 +27,7 @@ SAFE = {
     "Expectation": {"platform", "versions", "kind", "scope"},
     "NumberedSteps": {"known"},
 }
-#: Texts that strangers might write, by what each tries.
+#: Texts that strangers might write, by their aim.
 HOSTILE = {
     "markup": "</script><script>alert(1)</script><img src=x onerror=alert(1)>",
     "closing": "</script x><!--<script>",
@@ -40,7 +40,7 @@ HOSTILE = {
     "emoji": "\U0001f468\u200d\U0001f469 \u4f60\u597d",
     "markdown": "](https://evil.example) `|` # @everyone <b>",
 }
-#: Characters that nobody sees.
+#: Invisible characters.
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 HTTPS = "https://stranger.example/"
 

@@ -1,4 +1,4 @@
-"""A cell on several GPUs: its worst result is the cell's, and none is lost on the way to results.json and the page."""
+"""A cell on several GPUs: its worst result is the cell's, and every one reaches results.json and the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T4, L4 = factory.two_gpus()
 
 
 def joined(folder: Path, *machines: Outcome) -> Results:
-    """Return what a report says when the folders of machines, each with one record, are merged in this order."""
+    """Return the report on the folders of machines, each with one record, merged in this order."""
     with Store(folder / "all") as store:
         for number, outcome in enumerate(machines):
             part = folder / f"machine{number}"
@@ -83,7 +83,7 @@ def test_a_merge_keeps_both_gpus(tmp_path: Path, order: tuple[Outcome, Outcome])
 
 
 def test_what_regressed_on_one_gpu_is_not_hidden_by_a_known_failure_on_another() -> None:
-    """The row of the cell is what the counts go by."""
+    """The counts go by the cell's row."""
     claims = (
         replace(factory.case().variants[0].expectations[0], versions="", compute_capability="7.5"),
         replace(
@@ -104,7 +104,7 @@ def test_what_regressed_on_one_gpu_is_not_hidden_by_a_known_failure_on_another()
 
 
 def test_one_gpu_alone_is_told_and_none_is_not() -> None:
-    """A result without a GPU stands among the others only where it says what they do not."""
+    """A result without a GPU stands among the others only if it adds a failure."""
     assert [each.gpu for each in shown(L4).by_gpu] == ["NVIDIA L4"]
     bare = factory.build_failure("qdq", "trt102")
     assert shown(bare).by_gpu == ()
@@ -120,7 +120,7 @@ def test_one_gpu_alone_is_told_and_none_is_not() -> None:
 
 
 def test_a_gpu_that_could_not_be_judged_hides_no_result() -> None:
-    """Its trouble is told beside what another found, and nobody disagrees."""
+    """Its trouble is told beside another's result, without a disagreement."""
     lost = replace(T4, state="infra_error", reason="the agent was lost")
     cell = shown(lost, L4)
     assert [str(each.cls) for each in cell.by_gpu] == ["ok", "infra_error"]
@@ -147,7 +147,7 @@ def test_results_by_gpu_come_back_from_their_json() -> None:
     ],
 )
 def test_a_cell_that_gpus_disagree_on_is_marked(one: Outcome, other: Outcome, marked: bool) -> None:
-    """By class, or by the cause of its failure; where one built and the other ran too, nobody disagrees."""
+    """By class, or by the cause of its failure; if one built and the other ran too, they agree."""
     cell = shown(one, other)
     assert bool(disagreement(cell.by_gpu)) is marked
     assert len(cell.by_gpu) == 2

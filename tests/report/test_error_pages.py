@@ -56,7 +56,7 @@ def test_a_page_is_readable_without_scripts_because_there_are_none() -> None:
 
 @pytest.mark.unit
 def test_error_and_case_lead_to_each_other() -> None:
-    """An error to the cases with models that fail by it, a case to what to do about each."""
+    """An error to the cases with models that fail by it, a case to the advice on each."""
     pages = own_pages(factory.results())
     assert factory.COULD_NOT in pages[ERROR]
     assert f'href="../{CASE}"' in pages[ERROR]
@@ -66,7 +66,7 @@ def test_error_and_case_lead_to_each_other() -> None:
 
 @pytest.mark.unit
 def test_the_page_on_11_has_each_name_that_is_gone_and_what_to_write() -> None:
-    """Under the first version without it, with NVIDIA's page where one names it; names to come are on no such page."""
+    """Under the first version without it, with NVIDIA's page if one names it; names to come are on no such page."""
     page = own_pages(factory.results())[UPGRADE]
     by_version = dict(part.split('"', 1) for part in page.split('<h3 id="gone-')[1:])
     gone = [row for row in load_names() if row.signature != "name-not-yet"]
@@ -106,7 +106,7 @@ def test_the_page_on_11_answers_with_claims_and_boards_and_their_links() -> None
 
 @pytest.mark.unit
 def test_a_case_tells_what_is_measured_or_reported_and_by_whom() -> None:
-    """Nobody says anything of `qdq` on trt102, and so does the page."""
+    """`qdq` has no claim on trt102, and the page shows it so."""
     page = own_pages(factory.results())[CASE]
     assert ".qdq-trt102" not in page
     assert 'href="../index.html#conv_silu.qdq-trt86"' in page

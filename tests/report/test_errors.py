@@ -1,4 +1,4 @@
-"""What a reader is told of an error text, from signatures, cells and claims."""
+"""The entry on an error text, from signatures, cells and claims."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def entry(name: str, *claims: Expectation) -> ErrorEntry:
 
 
 def test_every_signature_has_an_entry_with_a_text() -> None:
-    """Failures before warnings before what is harmless, and among failures those with most public threads first."""
+    """Failures before warnings before harmless ones, and among failures those with most public threads first."""
     entries = error_entries(factory.results())
     assert sorted(each.id for each in entries) == sorted(each.id for each in load_signatures())
     assert all(each.title and each.advice for each in entries)
@@ -64,7 +64,7 @@ def test_a_text_that_onnx_runtime_printed_is_not_tensorrts() -> None:
 
 
 def test_what_one_other_product_alone_prints_says_so() -> None:
-    """Of TensorRT, the matrix's subject, and where somebody quotes a text of no known product, nothing is said."""
+    """TensorRT, the matrix's subject, is not named, nor is the product of a quoted text if unknown."""
     report = Link("https://github.com/NVIDIA/TensorRT/issues/1")
     onnx_runtime = Expectation.reported(
         Class.BUILD_FAILED, "", report, engine=Engine.ONNXRUNTIME, signature="rotary-order"

@@ -40,7 +40,7 @@ def schema() -> Any:
 
 
 def faults(data: Any) -> list[str]:
-    """Return what the schema finds wrong."""
+    """Return the faults that the schema finds."""
     validator = jsonschema.Draft202012Validator(schema())
     return [f"{fault.json_path}: {fault.message}" for fault in validator.iter_errors(data)]
 
@@ -59,7 +59,7 @@ def two_gpus() -> Results:
     ],
 )
 def test_results_keep_to_the_published_schema(make: Any) -> None:
-    """Hand-made cells of every state, and strings that nobody expects."""
+    """Hand-made cells of every state, and unexpected strings."""
     assert faults(json.loads(results_json(make()))) == []
 
 
@@ -77,7 +77,7 @@ def test_cells_of_real_engines_keep_to_the_schema() -> None:
     ("field", "value"), [("class", "fine"), ("phases", {"build": "long"}), ("latency_ms", 3), ("id", None)]
 )
 def test_the_schema_tells_a_wrong_value_from_a_right_one(field: str, value: Any) -> None:
-    """A schema that lets everything pass describes nothing."""
+    """A schema that lets everything pass is useless."""
     data = json.loads(results_json(factory.results()))
     data["cells"][0][field] = value
     assert any(field in fault for fault in faults(data))
@@ -96,7 +96,7 @@ def rows(results: Results) -> list[dict[str, str]]:
 
 
 def test_the_table_has_every_cell_in_order_with_its_class_and_figures() -> None:
-    """A spreadsheet shows what the page shows."""
+    """A spreadsheet agrees with the page."""
     results = factory.results()
     found = rows(results)
     assert [row["cell"] for row in found] == [cell.id for cell in results.cells]
@@ -108,7 +108,7 @@ def test_the_table_has_every_cell_in_order_with_its_class_and_figures() -> None:
 
 
 def test_a_claim_on_some_gpus_says_so_in_both_exports() -> None:
-    """What is reported of Turing must not read as said of every GPU."""
+    """A report on Turing must not read as one on every GPU."""
     case = factory.case()
     on_turing = Expectation.reported(Class.BUILD_FAILED, "==8.6.*", factory.ISSUE, compute_capability="7.5")
     one, *others = case.variants
@@ -123,7 +123,7 @@ def test_a_claim_on_some_gpus_says_so_in_both_exports() -> None:
 
 @pytest.mark.parametrize("text", [HOSTILE, "\udfff\x0b\u2066", "@SUM(1)", "n" * 10_000, "'\"\r\n,;\t|"])
 def test_strangers_text_in_any_field_leaves_the_table_whole(text: str) -> None:
-    """Same lines, nothing that runs in a spreadsheet, and UTF-8."""
+    """Same lines, no formula for a spreadsheet, and UTF-8."""
     results = everywhere(text)
     found = rows(results)
     assert [row["cell"] for row in found] == [cell.id for cell in results.cells]

@@ -83,7 +83,7 @@ def test_summary_says_so_when_nothing_is_wrong() -> None:
 
 
 def test_summary_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A CI system that refuses a long summary would show none."""
+    """A CI system refuses a summary that is too long."""
     monkeypatch.setattr("harness.report.summary.LIMIT_BYTES", 900)
     text = summary(factory.results())
     assert len(text.encode()) <= 900
@@ -91,7 +91,7 @@ def test_summary_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyP
 
 
 def test_same_results_same_files(tmp_path: Path) -> None:
-    """No clock, no random order, nothing of this machine."""
+    """No clock, no random order, no trace of this machine."""
     for name in ("a", "b"):
         write_report(factory.results(), tmp_path / name)
     for file in ("index.html", "results.json", "summary.md"):
@@ -113,20 +113,20 @@ def test_a_failing_write_leaves_the_old_report_whole(tmp_path: Path, monkeypatch
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
-    """The user gets what is wrong and what to do, not a traceback."""
+    """The user gets the fault and its cure, not a traceback."""
     (tmp_path / "file").write_text("")
     with pytest.raises(HandledError, match="give another folder"):
         write_report(factory.results(), tmp_path / "file")
 
 
 def test_visible_writes_out_what_cannot_be_seen() -> None:
-    """A reader sees that something is there, and what."""
+    """A reader sees that a character is there, and which."""
     assert visible("a\u202eb\x00c\udcff") == "a⟨U+202E⟩b⟨U+0000⟩c⟨U+DCFF⟩"
     assert visible("\x1b[1;31mred\x1b[0m\r\nplain\ttext") == "red\nplain\ttext"
 
 
 def test_tail_keeps_the_end_from_a_line_start() -> None:
-    """The end of a log is where it says why."""
+    """The end of a log has the reason."""
     assert tail("one\ntwo\nthree", 8) == "…\nthree"
     assert tail("short", 8) == "short"
     assert tail("x" * 20, 8) == "…\n" + "x" * 8

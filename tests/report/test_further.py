@@ -1,4 +1,4 @@
-"""What a check tried further: in results.json and on the page."""
+"""The further tries of a check: in results.json and on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept between reports changes none of their bytes, and is made anew where anything has changed."""
+"""Kept conclusions do not change a report's bytes, and are made anew after any change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.report import factory
 
 pytestmark = pytest.mark.unit
 
-#: A second case, of which nothing is recorded.
+#: A second case, without records.
 OTHER = replace(factory.case(), name="other")
 
 

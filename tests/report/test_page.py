@@ -1,4 +1,4 @@
-"""The page: safe with strangers' text, the same for the same results, and what a reader does with it in a browser."""
+"""The page: safe with strangers' text, the same for the same results, and a reader's use of it in a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-#: Where the project is at home is said once, in pyproject.toml; where it is not said no page has a dead link.
+#: The project's address is written once, in pyproject.toml; without it no page has a dead link.
 HOME, ISSUES = "https://a.example/p", "https://a.example/p/issues"
 
 
@@ -89,7 +89,7 @@ def named(monkeypatch: pytest.MonkeyPatch, *urls: str) -> None:
 
 @pytest.mark.unit
 def test_the_addresses_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the labels that packages use; what is no https address is none, nor is a package that is not installed."""
+    """By the labels that packages use; only https addresses count, and a package not installed has no address."""
     named(monkeypatch, f"Repository, {HOME}", f"Bug Tracker, {ISSUES}")
     assert addresses() == {"home": HOME, "issues": ISSUES}
     named(monkeypatch, "Repository, git@a.example:p", "Chat, https://a.example/chat")
@@ -191,7 +191,7 @@ def test_enter_searches_and_makes_no_log_of_words(opened: Opened) -> None:
 
 @pytest.mark.browser
 def test_an_error_is_found_by_its_words_in_any_order(opened: Opened) -> None:
-    """A word of the cause does too; what an error is called goes first. A version is a number, not letters."""
+    """A word of the cause does too; an error's name goes first. A version is a number, not letters."""
     page = opened.page
     for words, title in (
         ("10.3 calibration jetpack", "The builder of 10.3 loses a region in implicit INT8"),
@@ -283,7 +283,7 @@ def test_a_phone_has_two_columns_and_scrolls_one_way(browser: Browser, folder: P
 
 
 def violations(made: Opened) -> list[Any]:
-    """Return what axe-core finds on a page, with examples."""
+    """Return axe-core's findings on a page, with examples."""
     made.page.add_script_tag(path=needs.axe())
     found = made.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found["violations"]]
@@ -313,7 +313,7 @@ def test_an_audit_finds_no_violation(
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", ["markup", "attribute", "long"])
 def test_hostile_text_is_drawn_as_text(browser: Browser, tmp_path: Path, kind: str) -> None:
-    """Nothing runs, nothing is asked for, and the page answers."""
+    """No script of a stranger runs, no request is made, and the page answers."""
     write_report(everywhere(HOSTILE[kind]), tmp_path)
     made = Opened(browser, tmp_path / "index.html")
     made.page.locator("#grid td a").first.click()

@@ -1,4 +1,4 @@
-"""The past of cells as a report has it: each seeded change is told for what it is."""
+"""The past of cells as a report has it: each seeded change is named rightly."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_cell_has_the_past_of_its_runs() -> None:
 
 @pytest.mark.parametrize("state", ["not_run", "infra_error"])
 def test_a_cell_that_was_not_judged_this_time_keeps_its_past(state: Any) -> None:
-    """As where a runner is offline: that it was not run tonight is nothing that its runs found."""
+    """As with a runner that is offline: a night without a run is no finding of its runs."""
     tonight = factory.outcome("qdq", "rtx15", state=state, reason="no runner", layers=(), end=None)
     broke = seeded({CELL: [BUILT, BUILD, BUILD, BUILD]}, last="night3", tonight=tonight)
     assert not broke.cell("conv_silu", "qdq", "rtx15").measured

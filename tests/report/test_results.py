@@ -1,4 +1,4 @@
-"""`results_of`: the whole matrix is there, judged, in order, and nothing out of date passes for current."""
+"""`results_of`: the whole matrix is there, judged, in order, and no stale result passes for current."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_cell_of_the_matrix_is_there_in_the_order_of_the_plan() -> None:
 
 
 def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_claimed() -> None:
-    """The reader learns what sources say, marked as not measured."""
+    """The reader gets the sources' claims, marked as not measured."""
     cell = factory.results().cell("conv_silu", "qdq", "trt86")
     assert (cell.cls, cell.basis, cell.verdict) == (Class.BUILD_FAILED, Basis.REPORTED, Verdict.NOT_RUN)
     assert cell.claims == (0,)
@@ -89,7 +89,7 @@ def shown(folder: Path, *outcomes: Outcome) -> Known:
 
 
 def test_an_outcome_of_another_version_is_stale_and_names_both(tmp_path: Path) -> None:
-    """What it found is no result of the version that matrix.yaml declares today: what was accepted before stands."""
+    """Its result is not about the version that matrix.yaml declares today: the accepted result stands."""
     cell = shown(tmp_path, of_version("1.5.0.98"))
     assert (cell.stale, cell.cls, cell.measured, cell.stamps) == (True, Class.BUILT, False, "")
     assert cell.reason == OLD_VERSION
@@ -99,7 +99,7 @@ def test_an_outcome_of_another_version_is_stale_and_names_both(tmp_path: Path) -
 
 
 def test_the_past_of_another_version_stays_with_its_own_stack(tmp_path: Path) -> None:
-    """The history tells both; what went to and fro on the old version makes no flaky cell of the new."""
+    """The history tells both; flaky results on the old version make no flaky cell of the new."""
     failed = {"failed_phase": "build", "error": "no", "layers": ()}
     old = [of_version("1.5.0.98", when=f"2026-11-1{day}", **(failed if day % 2 else {})) for day in range(4)]
     cell = shown(tmp_path / "old", *old)
@@ -114,7 +114,7 @@ def test_the_past_of_another_version_stays_with_its_own_stack(tmp_path: Path) ->
 
 
 def test_verdict_expectation_and_diagnosis_reach_the_cell() -> None:
-    """What was concluded, and by what, is on the page's side of the border."""
+    """A conclusion and its source are on the page's side of the border."""
     cell = factory.results().cell("conv_silu", "qdq", "rtx17")
     assert (cell.cls, cell.verdict) == (Class.BUILD_FAILED, Verdict.REGRESSED)
     assert cell.claims[0] == 2
@@ -140,7 +140,7 @@ def test_precision_by_node_is_what_the_layers_say() -> None:
 
 
 def test_what_is_wanted_is_what_the_variant_says_or_else_its_graph() -> None:
-    """The page asks of both sides of a step what the model asks for, also where nobody wrote it down."""
+    """The page wants the model's precisions on both sides of a step, also if the variant does not list them."""
     quantised = next(variant for variant in CASES["conv_silu"] if variant.name == "qdq")
     wishes = {None: quantised.precision, (): (), ((CONV, Precision.FP32),): ((CONV, Precision.FP32),)}
     for said, wanted in wishes.items():
@@ -151,7 +151,7 @@ def test_what_is_wanted_is_what_the_variant_says_or_else_its_graph() -> None:
 
 
 def test_stored_weights_are_called_so() -> None:
-    """In the chip and in what was lost; the file for programs has the word itself."""
+    """In the chip and among the lost nodes; the file for programs has the word itself."""
     stored = factory.outcome("qdq-between", "rtx15", layers=(factory.conv_layer("int8_weights"),))
     results = factory.assemble(factory.matrix(), (factory.case(),), {stored.cell: stored})
     found = results.cell("conv_silu", "qdq-between", "rtx15")
@@ -200,13 +200,13 @@ def test_figures_that_are_not_finite_become_null() -> None:
 
 
 def test_results_come_back_from_their_json() -> None:
-    """What `diff` judges is what the page was made of."""
+    """`diff` judges the page's own data."""
     results = factory.results()
     assert Results.from_json(json.loads(results_json(results))) == results
 
 
 def test_results_of_real_engines_come_back_with_their_history() -> None:
-    """Texts that no factory thought of; what is written of them is what was read. Older ones had more of a past."""
+    """Texts that no factory thought of; they are written as they were read. Older ones had more of a past."""
     published = results_file(Path(__file__).parents[2] / "reports" / "published")
     data = json.loads(content(published))
     results = Results.from_json(data)
@@ -216,7 +216,7 @@ def test_results_of_real_engines_come_back_with_their_history() -> None:
 
 
 def test_a_results_json_of_another_schema_gets_one_sentence(tmp_path: Path) -> None:
-    """One of schema 1 holds other fields; nothing of it is guessed at."""
+    """One of schema 1 holds other fields; no part of it is guessed."""
     (tmp_path / "results.json").write_text('{"schema": 1, "cells": []}')
     with pytest.raises(HandledError, match=r"schema 1, written by an older version; run again"):
         load_results(tmp_path)

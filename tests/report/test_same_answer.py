@@ -64,7 +64,7 @@ def test_each_measured_record_gets_the_same_answer(page: Page) -> None:
 
 
 def test_a_flood_gets_the_same_answer(page: Page) -> None:
-    """Its middle is dropped alike, and what repeats is kept a few times."""
+    """Its middle is dropped alike, and repetitions are kept a few times."""
     words = ("alpha", "beta", "gamma", "delta")
     lines = [
         f"[W] {a}{b}{c}{d} {n}"
@@ -83,7 +83,7 @@ PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
 
 @contextmanager
 def scripts(browser: Browser) -> Iterator[Page]:
-    """Open a page that has the script and its data, and nothing else."""
+    """Open a page that has only the script and its data."""
     body = (STATIC / "explain.js").read_text(encoding="utf-8")
     page = browser.new_page()
     page.add_script_tag(

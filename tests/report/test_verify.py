@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 
 
 def faults(folder: Path) -> str:
-    """Return what is wrong with a folder, a line each."""
+    """Return the faults of a folder, a line each."""
     return "\n".join(verify_report(factory.matrix(), (factory.case(),), Store(folder), folder))
 
 
@@ -35,7 +35,7 @@ def finished(folder: Path, *outcomes: Outcome) -> Path:
 
 
 def test_a_finished_folder_has_no_fault(tmp_path: Path) -> None:
-    """Also where cells failed, crashed, were not run or are out of date."""
+    """Also if cells failed, crashed, were not run or are out of date."""
     assert faults(finished(tmp_path)) == ""
 
 
@@ -132,7 +132,7 @@ def timed(samples: tuple[float, ...]) -> dict[str, Any]:
     ],
 )
 def test_a_record_that_says_too_little_is_named(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
-    """It could not be compared with anything, a median of nothing would be a figure, or the reader would not know."""
+    """It could not be compared, a median of no samples would be a figure, or the reader would not know."""
     found = factory.outcome("qdq", "rtx15")
     stamps = {name: fields[name] for name in fields if hasattr(found.stamps, name)}
     rest = {name: value for name, value in fields.items() if name not in stamps}

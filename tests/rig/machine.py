@@ -46,7 +46,7 @@ CASE = Case(
 
 @dataclass
 class Rig:
-    """A machine in a folder: `gpus` of `uuids` with a driver, and what is to go wrong.
+    """A machine in a folder: `gpus` of `uuids` with a driver, and the faults to make.
 
     `fails` are lines of `cuda.c`'s file, `null` a factory of the library, `answers` what the wrapper says by
     "Class.member" instead ("crash" ends the process there), `neighbours` the lines of other processes on the GPUs.
@@ -112,7 +112,7 @@ class Rig:
         }
 
     def write(self) -> None:
-        """Make the machine what the fields say."""
+        """Make the machine as the fields say."""
         lib, binary = self.folder / "lib", self.folder / "bin"
         if not lib.exists():
             gcc = needs.program("gcc")
