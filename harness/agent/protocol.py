@@ -32,7 +32,7 @@ _NAME, _TEXT = 1 << 16, HEAD_LIMIT
 #: Elements of a list and of a mapping.
 _MANY = 1 << 17
 _DIMENSIONS = 64
-#: Of a whole number; Python 3.8 takes a time quadratic in them.
+#: The most digits of a whole number; Python 3.8 takes a time quadratic in them.
 _DIGITS = 20
 
 #: The phases of a preflight, and of a cell.

@@ -159,7 +159,7 @@ def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Ste
 def _pairs(before: Column, after: Column) -> Iterator[tuple[str, Pair]]:
     """Yield every variant with both sides: in the order of `after`, then those that only `before` has.
 
-    Of two reports a variant's nodes are those that it wants now.
+    A step between two reports takes the nodes that a variant wants now.
     """
     for name in dict.fromkeys((*after.cells, *before.cells)):
         old, new = before.variants.get(name), after.variants.get(name)

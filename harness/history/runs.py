@@ -109,7 +109,7 @@ def stack_of(stamps: Stamps) -> Stack:
 def records(results: Iterable[Judged]) -> tuple[RunRecord, ...]:
     """Return the records of the runs that outcomes are of, the oldest first.
 
-    Of several outcomes of one cell in one run the last counts; runs that are not `keepable` are left out.
+    The last of several outcomes of a cell in one run counts; runs that are not `keepable` are left out.
     """
     by_run: dict[str, list[Judged]] = {}
     for result in results:

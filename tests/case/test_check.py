@@ -1,4 +1,4 @@
-"""What a variant names is in its graph, for every case there is, and for those of others."""
+"""A variant's names are in its graph, for every case of the project, and for those of others."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_a_claim_is_about_its_engine_platform_and_targets_alone() -> None:
 
 
 def test_a_claim_about_a_gpu_is_about_no_other() -> None:
-    """Where it is not known which GPU, it is shown; where none took part, it says nothing."""
+    """A claim of an unknown GPU is shown; one without a GPU does not tell."""
     where: dict[str, Any] = {
         "target": "t", "engine": Engine.TENSORRT, "version": "8.6", "platform": "linux/amd64"
     }  # fmt: skip
@@ -106,7 +106,7 @@ def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
 
 
 def test_a_claim_says_of_what_it_is_made() -> None:
-    """What the source tells and the column does not is printed with it; two kinds of claim stand in no column."""
+    """The source's facts beyond the column are printed with it; two kinds of claim stand in no column."""
     whole = Expectation.reported(Class.OK, ">=8.6,<8.7", LINK, scope="model", of="8.6.11, Quadro T2000")
     assert whole.provenance == "reported by users of a whole model, 8.6.11, Quadro T2000"
     alike = Expectation.reported(Class.OK, ">=8.6,<8.7", LINK, scope="sibling")

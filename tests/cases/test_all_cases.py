@@ -1,4 +1,4 @@
-"""What every variant of every case module must keep to."""
+"""The rules for every variant of every case module."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ FEW_VALUES = "few-values"
 
 IN_CASES = [(case, variant) for case in CASES for variant in case]
 Rule = Callable[[Variant], None]
-#: What a test of this module holds every variant to.
+#: A rule that a test of this module holds every variant to.
 RULES: list[Rule] = []
 
 
@@ -224,7 +224,7 @@ def has_twin(case: Case, weak: Variant) -> bool:
 
 
 def test_weak_variants_have_a_twin() -> None:
-    """What lives in builder flags has a twin with its precision in the graph, for versions without flags."""
+    """A variant of builder flags has a twin with its precision in the graph, for versions without flags."""
     weak = [(case, variant) for case, variant in IN_CASES if variant.recipe.typing is Typing.WEAK]
     assert [f"{case.name}.{variant.name}" for case, variant in weak if not has_twin(case, variant)] == []
 
@@ -233,7 +233,7 @@ def test_weak_variants_have_a_twin() -> None:
 def test_typing_and_recipe_agree(variant: Variant) -> None:
     """A calibrator wants weak typing, the INT8 flag and no Q/DQ but by intent; strong typing takes no flags.
 
-    What a graph quantises its data to is permitted by a flag.
+    A flag permits the type that a graph quantises its data to.
     """
     recipe = variant.recipe
     quantised = any(node.op_type == "QuantizeLinear" for node in built(variant).graph.node)
@@ -251,7 +251,7 @@ def test_typing_and_recipe_agree(variant: Variant) -> None:
 
 def conflicts(expectations: Iterable[Expectation]) -> list[str]:
     """Return a line for each target and GPU for which two expectations claim different classes."""
-    # What was measured may contradict what was read: the verdict then takes the measurement.
+    # A measurement may contradict a report: the verdict then takes the measurement.
     claims = [claim for claim in expectations if claim.basis is not Basis.MEASURED and claim.stands]
     named = {target for claim in claims for target in claim.targets} | {""}
     # "" is a build without a GPU, of which no claim about a GPU says anything.

@@ -161,7 +161,7 @@ ALIKE = [
 
 @pytest.mark.parametrize(("name", "other"), ALIKE)
 def test_one_graph_is_built_with_two_recipes(name: str, other: str) -> None:
-    """What differs is what a user's script set: calibrator, parser flag or typing."""
+    """They differ by a user's script alone: calibrator, parser flag or typing."""
     one, two = VARIANTS[name], VARIANTS[other]
     assert one.model_bytes() == two.model_bytes()
     assert one.recipe != two.recipe

@@ -1,4 +1,4 @@
-"""What the project started from, claim by claim: which cell shows it, in which class, how near and by whose word."""
+"""The claims that the project started from: which cell shows it, in which class, how near and by whose word."""
 
 from __future__ import annotations
 

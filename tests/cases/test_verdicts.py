@@ -1,4 +1,4 @@
-"""What the cases' own claims make of results that were once judged wrongly."""
+"""The verdicts of the cases' own claims on results that were once judged wrongly."""
 
 from __future__ import annotations
 

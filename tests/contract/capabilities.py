@@ -10,7 +10,7 @@ from tests.contract.bindings import VERSIONS, Bindings
 from tests.contract.scenarios import FEATURES
 
 Reports = Sequence[tuple[Bindings, dict[str, Any]]]
-#: Where it is, from the top of the repository.
+#: Its path from the top of the repository.
 FILE = "tests/contract/data/capabilities.tsv"
 
 #: Jobs that are rows beside the recipes' features.

@@ -1,4 +1,4 @@
-"""What the engine would answer and call back, where `stub.c` cannot: used by the probe, beside the bindings.
+"""The engine's answers and callbacks that `stub.c` cannot give: used by the probe, beside the bindings.
 
 Each answer gets the bindings, what the stub answered, and the call's arguments.
 """
@@ -17,7 +17,7 @@ from tests.contract.trace import TRACE
 
 Answer = Callable[..., Any]
 
-#: What would be TensorRT's or the driver's, and so outlives what the adapter does: plugins and memory.
+#: Objects that TensorRT or the driver would own, and that so outlive the adapter's work: plugins and memory.
 made: list[Any] = []
 #: Loggers, profilers and calibrators that the adapter made in this scenario, which it has to keep itself.
 derived: list[weakref.ref[Any]] = []

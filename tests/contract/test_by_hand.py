@@ -1,6 +1,6 @@
 """repro.py makes the calls of the adapter on each recipe, on the real bindings of every version.
 
-What TensorRT makes of the calls the stub cannot say; the layers that the file prints are those of a real build only on
+The stub cannot tell TensorRT's reaction to the calls; the layers that the file prints are those of a real build only on
 TensorRT for RTX (tests/integration/test_by_hand.py).
 """
 
@@ -26,7 +26,7 @@ from tests.contract.conftest import Probe
 pytestmark = pytest.mark.contract
 
 EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.id.replace(" ", ""))
-#: What decides which engine is built.
+#: The calls that decide which engine is built.
 _ASKED = re.compile(
     r"Builder\.create_network$|IBuilderConfig\.(set_flag|set_memory_pool_limit|set_compute_capability)$"
     r"|IBuilderConfig\.(profiling_verbosity|int8_calibrator|num_compute_capabilities) =$"
@@ -90,7 +90,7 @@ def test_a_file_asks_for_what_the_adapter_asks_for(
             assert mine["end"] == "raised", (name, mine["detail"])
             assert mine["detail"].startswith("AttributeError: "), (name, mine["detail"])
             lacking = set(theirs["detail"].split("."))
-            # Where the parser has no flags at all, the call that sets one is looked up first.
+            # For a parser without flags the call that sets one is looked up first.
             lacking |= {"set_flag", "clear_flag"} if "OnnxParserFlag" in lacking else set()
             assert lacking & set(re.findall(r"'(\w+)'", mine["detail"])), (name, mine["detail"])
         else:

@@ -10,9 +10,9 @@ The calls of a job with their arguments, CUDA's and TensorRT's callbacks among t
 those of some jobs, to be read in review: the adapter's requests in their order, the memory that they use, and how long
 Python keeps it.
 
-What this cannot prove: what TensorRT does behind a call, what it keeps alive there, what a GPU computes, and that the
-real libraries load. 8.5 and 9.2 have no published bindings: they are the next version's without what their public
-sources do not define, so a default or a number that differs there is not seen.
+This cannot prove TensorRT's work behind a call, the objects it keeps alive there, a GPU's results, and that the real
+libraries load. 8.5 and 9.2 have no published bindings: they are the next version's without what their public sources do
+not define, so a default or a number that differs there is not seen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tools.docs import stale
 
 pytestmark = pytest.mark.contract
 
-#: What the pages of calls may have in characters, all together.
+#: The most characters of the pages of calls, all together.
 MOST = 60_000
 
 EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.id.replace(" ", ""))
@@ -79,7 +79,7 @@ def test_adapter_keeps_to_the_api(version: Bindings, probe: Probe, jobs: Mapping
 
 @EVERY_VERSION
 def test_bindings_are_those_of_the_version(version: Bindings, probe: Probe) -> None:
-    """What was installed and imported calls itself by the version that its column names."""
+    """The imported package names the version of its column."""
     if version.sources is None:
         assert f"{probe(version)['version']}.".startswith(f"{version.version}.")
     else:
@@ -90,7 +90,7 @@ def test_bindings_are_those_of_the_version(version: Bindings, probe: Probe) -> N
     "version", [version for version in VERSIONS if version.sources], ids=lambda version: version.id
 )
 def test_calls_have_the_arguments_of_the_sources(version: Bindings, probe: Probe) -> None:
-    """Where bindings stand in for 8.5 and 9.2, each call that is made has the same arguments in the older sources."""
+    """The bindings that stand in for 8.5 and 9.2 have the same arguments for each call as the older sources."""
     arguments = bindings.source_names(version.sources or "")["arguments"]
     compared, differing = 0, {}
     for path, signature in probe(version)["signatures"].items():
@@ -120,7 +120,7 @@ def test_every_flag_of_every_version_may_be_named(probe: Probe) -> None:
 
 
 def test_missing_names_are_names(probe: Probe) -> None:
-    """What is reported as missing on one version is there on another: a misspelt guard would be missing everywhere."""
+    """A name missing on one version exists on another: a misspelt guard would be missing everywhere."""
     reports = [probe(version) for version in VERSIONS]
     somewhere = {name for report in reports for name in report["names"]}
     asked = {

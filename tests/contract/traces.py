@@ -21,7 +21,7 @@ KEPT = {
     "run": "run, two inputs and two outputs",
     "preflight": "preflight",
 }
-#: Where the pages are, from the top of the repository.
+#: The path of the pages from the top of the repository.
 FOLDER = "tests/contract/data/traces"
 _HEAD = """# The calls of the contract test's job "{job}", once for all versions that make the same.
 # Written by `make docs` and compared by a test. To review a change of it is to review the adapter.

@@ -1,4 +1,4 @@
-"""What the contract test's probe finds and the repository keeps: the table of capabilities and the pages of calls."""
+"""The kept findings of the contract test's probe: the table of capabilities and the pages of calls."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ BINDINGS = (
 AT_ODDS = ("10.0.1", "10.1.0", "10.2.0", "10.3.0", "10.7.0")
 each_version = pytest.mark.parametrize("headers", toolchain.each_version())
 
-#: What the case's docstring says each word accepts of the first input.
+#: The formats of the first input that each word accepts, by the case's docstring.
 SPECIFIED = {
     "int8_linear": [INT8_LINEAR],
     "int8_vectorised": [INT8_CHW4, INT8_CHW32],

@@ -30,7 +30,7 @@ FLAGS = (
 )
 Version = tuple[int, ...]
 
-#: Of the first input: DataType and TensorFormat by their numbers in every version's header.
+#: DataType and TensorFormat of the first input by their numbers in every version's header.
 FLOAT_LINEAR, INT8_LINEAR, INT8_CHW4, INT8_CHW32 = [0, 0], [2, 0], [2, 3], [2, 5]
 
 

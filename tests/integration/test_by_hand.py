@@ -109,7 +109,7 @@ def _layers(cell: Cell, seen: Known, said: str) -> None:
 
 def _numbers(cell: Cell, _seen: Known, said: str) -> None:
     reference = prepare_variant(cell.variant).reference
-    # Of operators that nobody else knows there is none.
+    # Operators of a plugin have no such line.
     for name, wanted in (reference.outputs or {}).items():
         first = re.search(rf"^{re.escape(name)} \S+ \([^)]*\) \[([^\]]*)", said, re.MULTILINE)
         assert first, said

@@ -55,7 +55,7 @@ def test_an_own_model_from_one_version_to_the_next(
 def test_a_refusal_is_told_with_its_cause_its_node_and_what_to_do(
     quantised: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the other target cannot run here that is said, and the code is that of infrastructure."""
+    """If the other target cannot run here a sentence says so, and the code is that of infrastructure."""
     needs.network()
     assert check(quantised, "--target", "rtx16", "--target", "ort131", "--target", "l4t103") == 1
     said = capsys.readouterr().out

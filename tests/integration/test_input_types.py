@@ -85,7 +85,7 @@ BUILDS: dict[str, Callable[[], onnx.ModelProto]] = {
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """What became of each cell."""
+    """The outcome of each cell."""
     needs.network()
     variants = tuple(Variant(name, name, build) for name, build in BUILDS.items())
     case = Case("types", "Types", "", (Link("https://onnx.ai/onnx/"),), variants)

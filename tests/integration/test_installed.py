@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.long]
 ROOT = Path(__file__).resolve().parents[2]
 #: As root a test could write everywhere, and nothing would tell: the numbers of `nobody`.
 _NOBODY = 65534
-#: What a shell of another user has not.
+#: Variables that a shell of another user lacks.
 _OURS = ("HOME", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
 
 
@@ -101,7 +101,7 @@ def _python(switch: Sequence[str]) -> str:
 
 
 def test_from_nothing_to_a_report(company: Company) -> None:
-    """What is shipped, then a case of one's own, by both front doors; nothing is written but where it belongs."""
+    """The shipped cases, then one's own, by both front doors; files are written only to their places."""
     said = company.run("trt-compat", "run", "-k", "mish.fp32", "--target", "ort131", "--via", "venv")
     assert "no matrix.yaml and no cases here: taking what comes with trt-compat" in said
     assert "1 ok" in said
@@ -122,7 +122,7 @@ def test_from_nothing_to_a_report(company: Company) -> None:
     written = {path.name for path in repository.iterdir()} - {".pytest_cache", "__pycache__"}
     assert written == {"matrix.yaml", "cases", "conftest.py", ".github", ".gitignore", "reports"}
     assert {path.name for path in (company.top / "home").iterdir()} <= {".cache"}
-    # Where pytest itself keeps what it gives to tests.
+    # The folder that pytest itself keeps for tests.
     assert [
         path.name for path in (company.top / "tmp").iterdir() if not path.name.startswith("pytest-of-")
     ] == []

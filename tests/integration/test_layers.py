@@ -25,7 +25,7 @@ def _casts_inside(result: Result) -> bool:
 
 
 def test_each_layer_is_read_and_the_precision_of_every_node_that_matters_is_known(tmp_path: Path) -> None:
-    """Of nodes that a case wants by name, and of convolutions: what the report's chip shows.
+    """The report's chip, of nodes that a case wants by name and of convolutions.
 
     A node in a fused kernel that casts inside may be open: the engine tells the types at the kernel's ends alone.
     """

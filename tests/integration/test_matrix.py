@@ -38,7 +38,7 @@ Results = dict[str, dict[str, Result]]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """What became of each cell, by way of running and cell id."""
+    """The outcome of each cell, by way of running and cell id."""
     needs.network()
     needs.base_image()
     cells = [cell for cell in project_cells() if cell.target.name in TARGETS and row(cell) in VARIANTS]
@@ -62,7 +62,7 @@ def test_containers_and_virtual_environments_agree(results: Results) -> None:
 def test_both_agree_with_what_was_measured(results: Results) -> None:
     measured = yaml.safe_load((ROOT / "cases" / "measured.yaml").read_text())
     for name, result in results["docker"].items():
-        # What does not apply or could not run is no measurement.
+        # An inapplicable cell, or one that could not run, is no measurement.
         cell = result.judged.cell
         expected = measured[cell.target.name]["cells"].get(cell.case.name, {}).get(cell.variant.name, "")
         said = result.claim if result.cls not in ("not_applicable", "not_run") else ""

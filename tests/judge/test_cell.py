@@ -205,7 +205,7 @@ def test_another_product_of_the_architecture_contradicts_nothing(works: bool, ve
 
 
 def test_the_nearest_measurement_is_held_against_an_outcome() -> None:
-    """That of the product, then that of the architecture, then that of no GPU."""
+    """First the product's, then the architecture's, then the one without a GPU."""
     bare, t4 = measured(Class.INACCURATE), measured(Class.OK, "7.5", "Tesla T4")
     other = measured(Class.PRECISION_LOST, "7.5", "RTX 2080")
     for claims in ((bare, other, t4), (t4, other, bare)):

@@ -151,7 +151,7 @@ def test_an_operator_in_the_place_of_the_one_node_is_told_with_its_name() -> Non
 
 
 def test_an_input_is_named_where_no_node_was_reached() -> None:
-    """Of a graph with one node it is clear which one reads the input; of another the input itself is the place."""
+    """In a graph with one node it is clear which one reads the input; in another the input itself is the place."""
     assert classify(UINT32_INPUT, got={}).reason.startswith(
         "parse failed: network input 'x': UNSUPPORTED_NODE: Assertion failed: convertDtype"
     )

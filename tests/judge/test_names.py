@@ -38,7 +38,7 @@ def test_every_line_has_its_place_in_nvidias_guide(old: str, new: str, url: str)
 
 
 def test_what_the_bindings_show_is_gone_in_11_and_was_there_in_10() -> None:
-    """Of the names that the adapter asks for; NVIDIA's guide alone speaks of the others."""
+    """The names that the adapter asks for; NVIDIA's guide alone covers the others."""
     shown = {old: columns(old) for old, _, _ in CALLS}
     told = {name: found for name, found in shown.items() if found}
     assert len(told) >= 5

@@ -46,7 +46,7 @@ def test_a_run_whose_second_half_is_slower_is_not_stationary() -> None:
     faster = "the second half of the samples is 9% faster than the first"
     assert statistics([1.1] * 50 + [1.0] * 50).noise == faster
     assert statistics([1.0] * 50 + [1.04] * 50).noise == ""
-    # Of an odd number the one in the middle is of the second half.
+    # The middle one of an odd number belongs to the second half.
     assert "100% slower" in statistics([1.0] * 10 + [2.0] * 11).noise
 
 
@@ -58,7 +58,7 @@ def test_a_drift_is_held_against_the_scatter_of_half_the_samples(drift: float, s
 
 
 def test_noise_is_not_taken_for_drift() -> None:
-    """Of stationary runs, few are said to drift."""
+    """Few stationary runs are said to drift."""
     drifted = [statistics(run(100, 0.15, seed=seed)).noise for seed in range(500)]
     assert sum("second half" in noise for noise in drifted) / 500 < 0.08
 

@@ -98,7 +98,7 @@ def test_sure_claims(cls: Class, claimed: Class, like: Expectation) -> None:
         assert "_" not in found.sentence.replace(f"because {cls}", "")
 
 
-#: Of a claim of "ok" at each level: the classes that break it.
+#: The classes that break a claim of "ok" at each level.
 BROKEN_BY = {
     "builds": [Class.PARSE_FAILED, Class.BUILD_FAILED, Class.API_REMOVED, *DYING],
     "runs": [Class.LOAD_FAILED, Class.RUN_FAILED],

@@ -258,7 +258,7 @@ def test_what_a_variant_says_is_what_is_wished() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_cases_name_by_hand_is_what_their_graphs_ask(case: Case) -> None:
-    """Of every convolution, in the Q/DQ and in the FP16 variants; FP32 alone is wished by hand only.
+    """Every convolution, in the Q/DQ and in the FP16 variants; FP32 alone is wished by hand only.
 
     A variant without names leaves the wish to its graph, or has none in spite of it.
     """

@@ -14,7 +14,7 @@ from harness.plan import Cell
 from harness.record.outcome import End, Layer, Outcome, ParserError, Stamps
 from tests.report.factory import target
 
-#: What an engine does of a model: fields of its record.
+#: An engine's answer to a model: fields of its record.
 Engine = Callable[[onnx.ModelProto], dict[str, object]]
 
 

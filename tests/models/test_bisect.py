@@ -122,7 +122,7 @@ def test_by_latency_the_median_of_the_good_end_is_the_measure() -> None:
 
 
 def test_the_median_is_the_report_s() -> None:
-    """Of an even number of samples it lies between the two in the middle."""
+    """For an even number of samples it lies between the two in the middle."""
     samples = (4.0, 1.0, 2.0, 3.0)
     assert median_ms(timed(*samples)) == statistics(samples).median == 2.5
     assert median_ms(BUILT) is None

@@ -1,4 +1,4 @@
-"""What the user gives for building a model: batches for a calibrator, and libraries of plugins."""
+"""The user's own data for building a model: batches for a calibrator, and libraries of plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `check` concludes: troubles of a target, and what gets worse from one to the other."""
+"""The conclusions of `check`: troubles of a target, and changes for the worse from one to the other."""
 
 from __future__ import annotations
 

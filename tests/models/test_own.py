@@ -288,7 +288,7 @@ def looking_up(rows: int, number: int, axis: int = 0, *, bare: bool = False) -> 
 def test_more_rows_than_an_index_has_numbers_or_an_axis_too_many_are_no_fault_of_the_machinery(
     model: onnx.ModelProto,
 ) -> None:
-    """What is wrong with such a model its engine says."""
+    """The engine names the fault of such a model."""
     assert made_up(model, ())["ids"].shape == (64,)
 
 
@@ -316,7 +316,7 @@ def test_a_model_that_is_no_plain_file_is_one_sentence(tmp_path: Path) -> None:
 def test_a_model_that_ends_the_process_that_reads_it_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What onnx does with a stranger's model, it does in a child."""
+    """onnx works on a stranger's model in a child."""
     path = saved(tmp_path, dynamic())
 
     def here(*_: object) -> None:
@@ -350,7 +350,7 @@ def test_arrays_that_are_no_plain_file_or_a_bomb_are_one_sentence(
     head = np.lib.format.header_data_from_array_1_0(np.zeros(1))
     with zipfile.ZipFile(tmp_path / "huge.npz", "w") as packed, packed.open("x.npy", "w") as file:
         np.lib.format.write_array_header_1_0(file, {**head, "shape": (1 << 60,)})
-    # What parses a header in Python raises whatever Python's parser does.
+    # A header that is parsed in Python raises the errors of Python's parser.
     for name, form in {
         "comma.npz": "{'descr': ',<f8', 'fortran_order': False, 'shape': (3,), }",
         "cut.npz": "{'descr",

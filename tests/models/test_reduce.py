@@ -1,4 +1,4 @@
-"""What `reduce` makes of a failing model: which failure stays, and how small the model gets, without any engine."""
+"""The reduction of a failing model: which failure stays, and how small the model gets, without any engine."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_the_same_model_gives_the_same_bytes_in_the_same_tries() -> None:
 
 
 def test_no_invalid_model_reaches_the_predicate() -> None:
-    """Where the input alone shrinks, the weight no longer fits: `holds` checks each candidate that it is given."""
+    """If the input alone shrinks, the weight no longer fits: `holds` checks each candidate that it is given."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="/m")]
     start = model(nodes, [value("x", [2, 3])], [value("y", [2, 4])], w=np.ones((3, 4), np.float32))
     shrunk = simpler.resized(start, 3, 2, 1)

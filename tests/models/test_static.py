@@ -1,4 +1,4 @@
-"""What NVIDIA's operator tables have against a graph."""
+"""The objections of NVIDIA's operator tables to a graph."""
 
 from __future__ import annotations
 

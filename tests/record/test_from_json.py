@@ -31,7 +31,7 @@ def test_a_pair_that_is_none_and_a_number_beyond_all_are_type_errors(data: Any) 
 
 
 def test_fields_hold_defaults_that_the_data_lacks() -> None:
-    """Of a record of an older harness as of one made today."""
+    """For a record of an older harness as for one made today."""
     assert fields_of(decode(Toy, {"pairs": []})) == fields_of(Toy(pairs=()))
     assert list(fields_of(Toy(pairs=()))) == ["pairs", "by_name", "word", "size", "anything"]
 

@@ -246,7 +246,7 @@ def test_what_either_side_does_not_know_is_no_difference(stamp: str) -> None:
 
 
 def test_what_was_done_of_a_model_that_cannot_be_made_any_more_is_stale() -> None:
-    """That a cell was not run is as true as it was."""
+    """A cell that was not run is still not run."""
     broken = replace(CELLS[0].variant, build=unbuildable)
     (today,) = todays([replace(CELLS[0], variant=broken)]).values()
     assert (today.model_sha256, today.unbuildable) == ("", "the weights are gone")

@@ -206,7 +206,7 @@ def test_an_error_is_found_by_its_words_in_any_order(opened: Opened) -> None:
 
 @pytest.mark.browser
 def test_a_paste_is_answered_and_other_text_is_not(opened: Opened) -> None:
-    """That the script finds in every text the same as Python: test_same_answer.py."""
+    """test_same_answer.py holds the script to Python's answer on every text."""
     name, _, text = PASTES[1]
     assert answered(opened.page, text)[0] == name
     assert answered(opened.page, NOTHING[1]) in ([None], [])

@@ -1,6 +1,6 @@
 """Imported as `tensorrt` by an agent in the rig: the real bindings in the contract test's wrapper, and an engine.
 
-What is to go wrong is in `rig.json` beside the driver, whose folder the loader's path begins with.
+The faults to make are in `rig.json` beside the driver, whose folder the loader's path begins with.
 """
 
 from __future__ import annotations

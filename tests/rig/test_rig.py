@@ -1,7 +1,7 @@
 """A whole run on a machine with GPUs, as far as the rig is one: right when all is well, and honest when it is not.
 
 Every failure of the machine is the target's `infra_error` with the call, the code and what to do; none is a crash of
-the engine, a regression or something new. What real drivers and the real libraries answer, the rig cannot say.
+the engine, a regression or something new. The rig cannot give the answers of real drivers and the real libraries.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MakeRig = Callable[..., Rig]
 _CUDA_35 = "CUDA initialization failure with error: 35"
 _UPDATE = "the driver is too old for this CUDA: update it"
 
-#: What is wrong with the machine, and what the reason says of it.
+#: A machine's fault, and its part of the reason.
 FAULTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "driver too old": (
         {"fails": ("cuInit 35",)},
@@ -118,7 +118,7 @@ def test_a_fault_of_the_machine_is_no_fault_of_the_engine(bench: MakeRig, name: 
 def test_a_null_pointer_is_no_crash_of_the_engine(
     bench: MakeRig, version: Bindings, null: str, made: str
 ) -> None:
-    """What the bindings of each version make of it is a TypeError of pybind11's."""
+    """The bindings of each version turn it into a TypeError of pybind11's."""
     blamed(
         bench(version, null=null),
         (f"{made}: TypeError", "nullptr", f"{null}: Error Code 6", _CUDA_35, _UPDATE),

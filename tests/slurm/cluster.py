@@ -65,7 +65,7 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return what makes Slurm's commands talk to this cluster."""
+        """Return the environment by which Slurm's commands talk to this cluster."""
         return {"SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def start(self) -> None:
@@ -90,7 +90,7 @@ class Cluster:
         assert wait_for(lambda: self.states() == dict.fromkeys(NODES, "idle")), self.log()
 
     def start_controller(self) -> None:
-        """Start the controller, which takes up where the last one stopped."""
+        """Start the controller, which goes on from the last one's state."""
         self.call("slurmctld")
         assert wait_for(self._answers), self.log()
 
@@ -137,11 +137,11 @@ class Cluster:
         return done
 
     def log(self) -> str:
-        """Return the end of what the daemons wrote."""
+        """Return the end of the daemons' output."""
         return "\n".join(path.read_text(errors="replace")[-3000:] for path in self.folder.glob("*.log"))
 
     def end(self) -> None:
-        """End every daemon, and what still runs on the nodes."""
+        """End every daemon, and the jobs on the nodes."""
         with contextlib.suppress(AssertionError):
             self.call("scancel", "--user=root")
             wait_for(lambda: not self.queue())
@@ -184,7 +184,7 @@ def _gone(pid: int) -> bool:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on."""
+    """Return free ports."""
     with contextlib.ExitStack() as open_:
         sockets = [open_.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

@@ -1,4 +1,4 @@
-"""A run on a real Slurm of two nodes: its results are those of this machine, and what befalls it costs only time."""
+"""A run on a real Slurm of two nodes: its results are those of this machine, and its accidents cost only time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def records(folder: Path) -> Counter[str]:
 
 
 def outputs(folder: Path) -> str:
-    """Return what the tasks under way have written."""
+    """Return the output of the tasks under way."""
     found = (folder / "reports" / "slurm").glob("*/*/slurm.txt")
     return "\n".join(path.read_text(errors="replace") for path in found)
 
@@ -57,13 +57,13 @@ def running(slurm: Cluster, many: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def done(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Wait for the end of a run; return its exit code and what it said."""
+    """Wait for the end of a run; return its exit code and output."""
     out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err
 
 
 def whole(folder: Path) -> None:
-    """Hold a run to have recorded each cell once, all of them done, and to have left nothing of the cluster."""
+    """Hold a run to have recorded each cell once, all of them done, and to have left no job on the cluster."""
     assert records(folder) == {f"toy.v{number}-ort131": 1 for number in range(CELLS)}
     assert {outcome.state for outcome in Store(folder / "reports").outcomes()} == {"done"}
     assert len({outcome.stamps.run for outcome in Store(folder / "reports").outcomes()}) == 1

@@ -12,7 +12,7 @@ from tests.contract.trace import TRACE
 
 #: CUDA_ERROR_ILLEGAL_ADDRESS.
 _ILLEGAL_ADDRESS = 700
-#: Where handles lie: no number of an honest size or count.
+#: The addresses of handles: no number of an honest size or count.
 _HANDLES = itertools.count(0xD0000000)
 
 

@@ -16,7 +16,7 @@ from tests.contract.probe.jobs import Json, in_child, log_slot, spoken
 from tests.contract.probe.wrap import Probe, note_instances
 from tests.contract.trace import TRACE
 
-#: What a file is called while it runs: the wrapper notes what is asked for from there.
+#: The name of a file while it runs: the wrapper notes the requests from there.
 _FILE = "by hand"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from tests.contract.engine import ANSWERS, DERIVED, Answer, derived
 from tests.contract.trace import TRACE, Words
 
-#: What the bindings make by themselves of a call's argument.
+#: Objects that the bindings make by themselves of a call's argument.
 _MADE_OF_ARGUMENTS = ("FallbackString", "Dims")
 
 
@@ -210,7 +210,7 @@ def prune(module: ModuleType, keep: set[str]) -> None:
             if f"{path}.{name}" not in keep:
                 delattr(owner, name)
     for name, value in list(vars(module).items()):
-        # What is plain Python in the package is not in the sources that were read.
+        # Plain Python of the package is not in the sources that were read.
         if isinstance(value, (type, BuiltinFunctionType)) and not name.startswith("_") and name not in keep:
             delattr(module, name)
 
