@@ -126,7 +126,7 @@ def test_of_shipped_cases_nothing_is_to_be_accepted(
 
     monkeypatch.setattr("harness.cli.run.advice", advice)
     monkeypatch.setattr("harness.cli.run.built", lambda project, *_: project)
-    for name in ("_run", "write_report"):
+    for name in ("run_shown", "write_report"):
         monkeypatch.setattr(f"harness.cli.run.{name}", lambda *_: None)
     monkeypatch.chdir(tmp_path)
     assert main(["run", "-k", "mish.fp32-ort131"]) == 3

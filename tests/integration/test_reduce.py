@@ -85,7 +85,7 @@ def test_a_model_is_bisected_over_versions(network: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("reduce",), "name one target with --target T, or two that differ with --differs A,B"),
+        (("reduce",), "one of the arguments --target --differs is required"),
         (("reduce", "--differs", "rtx17"), "name two targets, as in --differs rtx16,rtx17"),
         (("reduce", "--target", "rtx71"), "no target 'rtx71'; did you mean 'rtx17'?"),
         (("reduce", "--target", "rtx17", "--seconds", "0"), "'0' is no whole number above 0"),
