@@ -14,7 +14,7 @@ from harness.errors import InfraError
 from harness.matrix import Build
 from harness.run import docker
 from harness.run.commands import command_lines, plan_environment, published_lines
-from harness.run.docker import client
+from harness.run.docker import reaper
 from harness.run.gpus import Device
 from harness.run.provision import host
 from harness.run.provision.host import Host, host_of, look_at_host, look_there
@@ -210,10 +210,7 @@ def test_the_same_cells_run_there_and_a_cut_line_costs_none(bench: Bench, sshd: 
 @pytest.mark.docker
 @pytest.mark.integration
 @pytest.mark.parametrize("bench", ["docker"], indirect=True)
-def test_a_line_that_stays_cut_is_said_and_its_agent_ends_by_itself(
-    bench: Bench, sshd: Sshd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "PATIENCE", 1.0)
+def test_a_line_that_stays_cut_is_said_and_its_agent_ends_by_itself(bench: Bench, sshd: Sshd) -> None:
     runner = bench.runner(target(host=sshd.address))
     bench.during(sshd.end)
     found = run(runner, "nap")
@@ -221,14 +218,14 @@ def test_a_line_that_stays_cut_is_said_and_its_agent_ends_by_itself(
     assert found.reason.startswith(
         f"Docker does not answer at {sshd.address}: ssh: connect to host 127.0.0.1 port "
     )
-    assert found.reason.endswith("Connection refused; it was waited for 1 s")
+    assert found.reason.endswith("Connection refused")
     runner.close()
     state = ["docker", "inspect", "--format", "{{.State.Running}}", str(bench.agents[0])]
     assert wait_for(
         lambda: subprocess.run(state, capture_output=True, text=True, check=True).stdout == "false\n"
     )
     sshd.start()
-    assert bench.agents[0] in docker.reap(sshd.address)
+    assert reaper.remove(bench.agents[0], sshd.address)
 
 
 @pytest.mark.docker

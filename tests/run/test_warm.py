@@ -28,7 +28,9 @@ def observed(outcome: Outcome) -> dict[str, Any]:
     end = dataclasses.replace(outcome.end, peak_rss_bytes=None, jobs_before=0)
     stamps = dataclasses.replace(outcome.stamps, when="", environment={})
     fields = dataclasses.replace(outcome, end=end, stamps=stamps, phases={}, log_sha256=None).to_json()
-    fields["native_output"] = re.sub(r"0x\w+", "0x", fields["native_output"])
+    # The frames of a child that hangs are those of the moment.
+    native = re.sub(r"(?m)^(?:  File|Current thread) .*\n?", "", fields["native_output"])
+    fields["native_output"] = re.sub(r"0x\w+", "0x", native)
     fields["messages"] = [message for message in fields["messages"] if "process " not in message["text"]]
     return fields
 
