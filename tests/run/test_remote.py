@@ -225,7 +225,7 @@ def test_a_line_that_stays_cut_is_said_and_its_agent_ends_by_itself(bench: Bench
         lambda: subprocess.run(state, capture_output=True, text=True, check=True).stdout == "false\n"
     )
     sshd.start()
-    assert reaper.remove(bench.agents[0], sshd.address)
+    assert reaper.remove(str(bench.agents[0]), sshd.address)
 
 
 @pytest.mark.docker

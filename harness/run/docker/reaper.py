@@ -1,12 +1,14 @@
 """Removes containers whose harness was killed by SIGKILL.
 
 The labels of a container name the process that owns it; the container goes if that process is gone. An owner on another
-machine cannot be looked up: several harnesses may share a remote daemon, and each removes its own.
+machine, or in another container, cannot be looked up: its container goes an hour after it ended, as a living owner
+would have removed it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import hashlib
 import json
 import os
@@ -20,6 +22,7 @@ PROJECT_LABEL = "trt-compat"
 OWNER_LABEL = "trt-compat.owner"
 RUN_LABEL = "trt-compat.run"
 TARGET_LABEL = "trt-compat.target"
+_FOREIGN_GRACE = dt.timedelta(hours=1)
 _PROC = Path("/proc")
 _MACHINE = Path("/etc/machine-id")
 
@@ -89,9 +92,11 @@ def _containers(host: str) -> list[dict[str, Any]]:
 def _orphaned(container: dict[str, Any]) -> bool:
     words, here = str(container["Config"]["Labels"][OWNER_LABEL]).split(" "), this_process()
     # Without /proc no process has a start time, and a reused pid looks like the owner.
-    if words[:2] != [here.host, here.namespace] or len(words) != len(here) or not words[3]:
-        return False
-    return _started(int(words[2])) != words[3]
+    if words[:2] == [here.host, here.namespace] and len(words) == len(here) and words[3]:
+        return _started(int(words[2])) != words[3]
+    # As text: "2026-11-20T10:19:51.618845579Z", or year 1 for one that has not ended.
+    latest = f"{dt.datetime.now(dt.timezone.utc) - _FOREIGN_GRACE:%Y-%m-%dT%H:%M:%S}"
+    return not container["State"]["Running"] and "0002" < container["State"]["FinishedAt"] < latest
 
 
 def _host() -> str:

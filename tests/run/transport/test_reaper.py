@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import subprocess
@@ -20,6 +21,8 @@ from harness.run.docker.reaper import OWNER_LABEL, labels, reap, this_process
 
 pytestmark = pytest.mark.unit
 
+NEVER = "0001-01-01T00:00:00Z"
+
 
 @dataclass
 class Container:
@@ -27,12 +30,15 @@ class Container:
 
     name: str
     owner: tuple[str, ...]
+    running: bool = True
+    finished: str = NEVER
     refusal: str = ""
     removed: bool = False
 
     def inspected(self) -> str:
+        state = {"Running": self.running, "FinishedAt": self.finished}
         labels = {OWNER_LABEL: " ".join(self.owner)}
-        return json.dumps([{"Name": f"/{self.name}", "Config": {"Labels": labels}}])
+        return json.dumps([{"Name": f"/{self.name}", "Config": {"Labels": labels}, "State": state}])
 
 
 def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str, ...]:
@@ -62,24 +68,42 @@ def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str
     return names
 
 
+def ago(**past: float) -> str:
+    """Return a time as the daemon writes it."""
+    return f"{dt.datetime.now(dt.timezone.utc) - dt.timedelta(**past):%Y-%m-%dT%H:%M:%S}.618845579Z"
+
+
 @pytest.mark.parametrize(
-    ("owner", "orphaned"),
+    ("owner", "container", "orphaned"),
     [
-        ({}, False),
-        ({"started": "1"}, True),  # its pid is another's by now
-        ({"pid": str(2**22 + 1)}, True),
-        ({"namespace": "pid:[1]", "started": "1"}, False),
-        ({"host": "elsewhere", "started": "1"}, False),
-        ({"started": ""}, False),  # not known, so that it may live
-        (None, False),  # as another version wrote it
+        ({}, {}, False),
+        ({}, {"running": False, "ended": {"hours": 9}}, False),
+        ({"started": "1"}, {}, True),  # its pid is another's by now
+        ({"pid": str(2**22 + 1)}, {}, True),
+        ({"namespace": "pid:[1]", "started": "1"}, {}, False),
+        ({"host": "elsewhere", "started": "1"}, {}, False),
+        ({"host": "elsewhere"}, {"ended": {"hours": 9}}, False),  # started again
+        ({"host": "elsewhere"}, {"running": False, "ended": {"minutes": 61}}, True),
+        ({"host": "elsewhere"}, {"running": False, "ended": {"minutes": 58}}, False),
+        ({"host": "elsewhere"}, {"running": False}, False),  # not started yet
+        ({"started": ""}, {}, False),  # where it was not known, nobody can tell
+        ({"started": ""}, {"running": False, "ended": {"days": 9}}, True),
+        (None, {}, False),
+        (None, {"running": False, "ended": {"days": 9}}, True),
     ],
 )
 def test_what_is_orphaned(
-    monkeypatch: pytest.MonkeyPatch, owner: dict[str, Any] | None, orphaned: bool
+    monkeypatch: pytest.MonkeyPatch, owner: dict[str, Any] | None, container: dict[str, Any], orphaned: bool
 ) -> None:
-    """`owner` is how it differs from this process."""
+    """`owner` is how it differs from this process; None is what another version wrote.
+
+    `ended` is how long ago the container did: counted from now, as these rows are read minutes before they are tried.
+    """
+    if "ended" in container:
+        container = {**container, "finished": ago(**container["ended"])}
+        del container["ended"]
     label = ("other", "12") if owner is None else this_process()._replace(**owner)
-    found = reaped(monkeypatch, Container("toy", label))
+    found = reaped(monkeypatch, Container("toy", label, **container))
     assert found == (("toy",) if orphaned else ())
 
 
