@@ -266,6 +266,9 @@ def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> Non
         _block("the same in the image that cells run in", [*there, *image, f"{started} {hand.command}"])
         made = made[-1:]
     _block("the engine in that image, confined as for a cell: prints its version", made)
+    if cell.target.packages:
+        what = f"the engine in a virtual environment, on a {cell.target.docker_platform} machine"
+        _block(f"{what}: prints its version", command_lines(cell.target, "venv"))
 
 
 def _block(what: str, lines: Sequence[str]) -> None:

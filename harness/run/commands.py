@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from harness.errors import InfraError
@@ -18,13 +19,24 @@ if TYPE_CHECKING:
     from harness.run.provision.model import Via
 
 
-def command_lines(target: Target, groups: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the lines that make the target's image by hand and print its engine's version in it.
+def command_lines(target: Target, via: Via = "docker", groups: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the lines that make the target's environment by hand and print its engine's version in it.
 
     They are for a shell in which the harness's own environment is activated: `uv` comes with it. The `docker run`
     line starts the container with the options under which cells run, `groups` those of a Jetson's render node.
     """
-    return (*image_command_lines(target), docker_command_line(target, planned_image(target), groups))
+    if via != "venv":
+        return (
+            *image_command_lines(target),
+            docker_command_line(target, planned_image(target), groups),
+        )
+    folder = packages.by_hand(target, "venv")
+    python = str(folder / "bin" / "python")
+    return (
+        *(shlex.join(["uv", *arguments]) for arguments in packages.venv_commands(target, folder)),
+        *packages.venv_shim(target, folder),
+        shlex.join([python, "-c", f"import {target.module} as engine; print(engine.__version__)"]),
+    )
 
 
 def published_lines(matrix: Matrix) -> dict[str, tuple[str, ...]]:
@@ -52,7 +64,7 @@ def plan_environment(target: Target, via: Via = "auto", host: Host | None = None
         return (f"cannot run here: it {lacking}",)
     if via == "venv" or (via == "auto" and host.docker is None and not target.untrusted):
         made = "there" if packages.venv_folder(target).exists() else "to be made"
-        return (f"virtual environment, {made}", f"holds {' '.join(target.packages)}")
+        return (f"virtual environment, {made}", *command_lines(target, "venv"))
     if host.docker is None:
         return (f"cannot run here: it needs Docker; {host.docker_reason}",)
     image = planned_image(target)
@@ -61,7 +73,7 @@ def plan_environment(target: Target, via: Via = "auto", host: Host | None = None
     todo = f"to be pulled ({size(target)})" if target.build is None else "to be built"
     return (
         f"container from {image}{on}, {'there' if _there(image, target) else todo}",
-        *command_lines(target, groups),
+        *command_lines(target, groups=groups),
     )
 
 

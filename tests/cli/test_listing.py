@@ -18,7 +18,9 @@ from harness.matrix import load_matrix
 from harness.record.outcome import Message
 from harness.run.docker import Daemon
 from harness.run.provision.host import Gpu, Host
+from tests import needs
 from tests.cli import project
+from tests.reader import reader
 
 pytestmark = pytest.mark.unit
 
@@ -92,6 +94,7 @@ def test_show_prints_the_cell_whole(
         "commands, for the project's top folder, after `source .venv/bin/activate`",
         "docker run --rm -i --platform linux/amd64",
         "--gpus all",
+        "uv venv",
         "nvcr.io/nvidia/tensorrt:23.06-py3 python3 repro.py conv_silu-int8-entropy.json",
         "--save conv_silu-int8-entropy.onnx",
     ):
@@ -205,3 +208,22 @@ def test_list_and_show_tell_the_last_result_and_whether_it_is_of_today(
     said = capsys.readouterr().out
     assert "out of date: the model or the recipe has changed since it ran; run it again" in said
     assert "build_failed (new)" not in said
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("toy")
+def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    needs.network()
+    lines = [line for line in commands("toy.relu-ort131", capsys) if "/venv" in line]
+    assert len(lines) == 3
+    for _ in range(2):
+        done = subprocess.run(
+            ["bash", "-e"],
+            input="\n".join(lines),
+            text=True,
+            capture_output=True,
+            check=False,
+            env=reader(),
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == "1.31.1"

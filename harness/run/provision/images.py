@@ -166,8 +166,7 @@ def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]
         build += ["--build-arg", f"{name}={value}"]
     if target.build.kind != "packages":
         return (shlex.join([*build, folder]),)
-    # Not in the cache, which would take an environment half made by hand for finished.
-    context = Path("build", target.name, "image")
+    context = packages.by_hand(target, "image")
     fill = ["uv", *packages.site_command(target, str(context / "site"))]
     path_file = f"echo {packages.ENGINE_FOLDER} > {shlex.quote(str(context / 'engine.pth'))}"
     shim = (shim_line(context / "site"),) if asked_for(target.packages).shim else ()

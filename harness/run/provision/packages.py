@@ -125,6 +125,14 @@ def site(target: Target, *, allow_build: bool = True) -> tuple[Path, tuple[str, 
     return root, _pins(root)
 
 
+def by_hand(target: Target, kind: str) -> Path:
+    """Return the folder, relative to the repository's root, that lines to paste make their environment in.
+
+    It is not the cache: an environment half made there by hand would be taken for finished.
+    """
+    return Path("build", target.name, kind)
+
+
 def key(target: Target) -> str:
     """Return the name of the environment: targets with the same platform, Python and pins share one."""
     made_of = [_LAYOUT, target.docker_platform, target.python, sorted(target.packages)]
@@ -138,6 +146,12 @@ def venv_commands(target: Target, folder: Path) -> tuple[list[str], ...]:
     wheels = asked_for(target.packages)
     python = str(folder / "bin" / "python")
     return create, ["pip", "install", "--python", python, *wheels.options, *wheels.pins]
+
+
+def venv_shim(target: Target, folder: Path) -> tuple[str, ...]:
+    """Return the line of a shell that writes the module that no wheel of the target holds, if there is one."""
+    site_packages = folder / "lib" / f"python{target.python}" / "site-packages"
+    return (shim_line(site_packages),) if asked_for(target.packages).shim else ()
 
 
 def site_command(target: Target, folder: str) -> list[str]:

@@ -223,7 +223,7 @@ def test_the_plan_says_which_way_without_going_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(docker, "find_image", lambda *_: None)
     without = plan_environment(target(), host=Host("amd64", docker_reason="no daemon"))
     assert without[0] == "virtual environment, to be made"
-    assert without[1] == "holds packaging==24.1"
+    assert "uv venv" in without[1]
     within = plan_environment(target(), host=Host("amd64", docker=a_daemon()))
     assert within[0] == f"container from {planned_image(target())}, to be built"
     assert within[-1].startswith("docker run --rm -i --platform linux/amd64")

@@ -65,8 +65,10 @@ def test_every_tensorrt_of_the_matrix_is_asked_for_so(monkeypatch: pytest.Monkey
         assert create[0] == "venv"
         assert not set(install) & set(each.packages)
         assert NVIDIA in install
+        assert command_lines(each, "venv")[2].startswith("mkdir -p build/")
     rtx = matrix.target("rtx17")
     assert packages.venv_commands(rtx, Path("venv"))[1][-1] == rtx.packages[0]
+    assert len(command_lines(rtx, "venv")) == 3
 
 
 def make_wheel(index: Path, name: str, version: str, files: dict[str, bytes]) -> None:
@@ -139,7 +141,7 @@ def test_tensorrt_installs_from_wheels_and_imports(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.split() == [version, "Builder"], done.stderr
     # The lines to paste write the same module.
-    (line,) = [line for line in command_lines(chosen) if line.startswith("mkdir")]
+    (line,) = [line for line in command_lines(chosen, "venv") if line.startswith("mkdir")]
     subprocess.run(["sh", "-c", line], cwd=tmp_path, check=True)
     by_hand = tmp_path / shlex.split(line)[-1]
     (installed,) = Path(made.folder).glob("lib/python*/site-packages/tensorrt/__init__.py")
