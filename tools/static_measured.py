@@ -15,8 +15,7 @@ from typing import Any
 
 import onnx
 
-from harness.known.listed import State, against
-from harness.known.restrictions import uses
+from harness.known.listed import State, against, uses
 from harness.matrix.operators import operator_tables
 from harness.suites.items import find_suite
 from harness.words import GOOD, UNJUDGED

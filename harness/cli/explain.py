@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from harness.bounded import check_file
 from harness.case import load_cases
-from harness.cli import explain_build
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
@@ -29,6 +28,12 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from harness.case import Variant
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+
+from harness.judge.builds import Change, changes
+from harness.words import said
 
 #: Bytes of a log, and of one of its lines: the rest of such a line is passed over.
 MOST_BYTES, _LONGEST_LINE = 512 << 20, 65_536
@@ -65,13 +70,9 @@ def do_explain(options: argparse.Namespace) -> int:
         return _compared(options)
     found, layers = _explained(options.file, options.engine_version)
     if options.json:
-        print(
-            json.dumps(
-                {**as_json(found), "layers": explain_build.as_json(layers)}, indent=2, ensure_ascii=False
-            )
-        )
+        print(json.dumps({**as_json(found), "layers": _layers_json(layers)}, indent=2, ensure_ascii=False))
     else:
-        parts = [_lines(found), explain_build.of_one(layers) if layers else ()]
+        parts = [_lines(found), _build_lines(layers) if layers else ()]
         print("\n\n".join(filter(None, ("\n".join(part) for part in parts))))
     return EXIT_OK if found.causes else EXIT_REGRESSION
 
@@ -89,9 +90,9 @@ def _compared(options: argparse.Namespace) -> int:
         sides.append(layers)
     old, new = sides
     if options.json:
-        print(json.dumps({"old": explain_build.as_json(old), "new": explain_build.as_json(new)}, indent=2))
+        print(json.dumps({"old": _layers_json(old), "new": _layers_json(new)}, indent=2))
     else:
-        print("\n".join(explain_build.of_two(old, new)))
+        print("\n".join(_change_lines(old, new)))
     return EXIT_OK
 
 
@@ -234,3 +235,80 @@ def _operators(variant: Variant) -> set[str]:
     import onnx  # noqa: PLC0415  (half a second that most findings do without)
 
     return {node.op_type for node in onnx.load_model_from_string(variant.model_bytes()).graph.node}
+
+
+#: Layers of a sort that are printed; --json has all.
+_MOST = 12
+_SLOWEST = 5
+_NAME = 120
+
+
+def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:
+    """Yield the lines on one build: layers without their precision or without a kernel, toss-ups, the slowest."""
+    reasons = [each.reason for each in layers if each.reason]
+    timed = [each for each in layers if each.time_us is not None and each.multiplies]
+    yield "tactics, with times as the builder took them on its GPU"
+    if reasons:
+        yield "lost precision, or no kernel"
+        yield from _some(f"  {each}" for each in reasons if not each.toss_up)
+    if close := [each for each in reasons if each.toss_up]:
+        yield "closest calls: another build may choose otherwise"
+        yield from _some(f"  {each}" for each in close)
+    if not reasons:
+        yield "  each runs in the finest precision that was offered"
+    slowest = sorted(timed, key=lambda each: -(each.time_us or 0))[:_SLOWEST]
+    if slowest:
+        yield "slowest"
+        yield from (f"  {clip(each.name, _NAME)}: {each}" for each in slowest)
+
+
+def _change_lines(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> Iterator[str]:
+    """Yield the lines on an upgrade: the layers that changed, lost precision first."""
+    found = changes(old, new)
+    changed = [each for each in found if each.old and each.new]
+    yield f"{len(changed)} of {len(new)} layers changed from the old log to the new one"
+    yield from _some(_change(each) for each in changed)
+    names = {each.new.name for each in changed if each.new}
+    if same := [each.reason for each in new if each.reason and each.name not in names]:
+        yield "unchanged, without the precision that was asked or offered"
+        yield from _some(f"{each}" for each in same)
+    for title, alone in (
+        ("only in the old log", [each.old for each in found if not each.new]),
+        ("only in the new log", [each.new for each in found if not each.old]),
+    ):
+        if alone:
+            yield title
+            yield from _some(f"  {clip(each.name, _NAME)}: {each}" for each in alone if each)
+    sums = [sum(each.time_us or 0 for each in side) for side in (old, new)]
+    if all(sums):
+        yield f"sum of the kernels that were timed: {sums[0]:.1f} us in the old, {sums[1]:.1f} us in the new"
+
+
+def _change(change: Change) -> str:
+    old, new = change.old, change.new
+    lost = "LOST " if change.coarser else ""
+    why = f"; {new.reason.sentence}" if new and new.reason and new.reason != (old and old.reason) else ""
+    return f"  {lost}{clip(change.name, _NAME)}: {old} -> {new}{why}"
+
+
+def _some(lines: Iterable[str]) -> Iterator[str]:
+    every = list(lines)
+    for line in every[:_MOST]:
+        yield from wrapped(line.strip(), "  ", "    ")
+    if every[_MOST:]:
+        yield f"  and {len(every) - _MOST} more, which --json has"
+
+
+def _layers_json(layers: Sequence[BuiltLayer]) -> list[dict[str, object]]:
+    """Return the layers of a build as `--json` prints them."""
+    return [
+        {
+            "name": each.name,
+            "precision": said(each.precision),
+            "time_us": each.time_us,
+            "tactic": each.tactic,
+            "multiplies": each.multiplies,
+            "reason": {**asdict(each.reason), "sentence": each.reason.sentence} if each.reason else None,
+        }
+        for each in layers
+    ]

@@ -54,7 +54,7 @@ VERBS = {
     "accept": ("results", "take what was measured as what to expect from now on"),
     "merge": ("merge", "take in the records of other machines, and what others sent in"),
     "verify": ("results", "check records, logs and report for consistency; exit 3 where there is a fault"),
-    "submit": ("submit", "write the file to send in, of what was measured here on a GPU"),
+    "submit": ("merge", "write the file to send in, of what was measured here on a GPU"),
     "ci-matrix": ("ci_matrix", "print the jobs of a nightly workflow as JSON"),
     "completion": ("main", "print a script that lets the shell complete verbs, options and targets"),
 }

@@ -28,8 +28,7 @@ from harness.models.own.data import Given
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_model
 from harness.models.own.shapes import Shapes, in_words, parse_shapes
 from harness.models.reading import held
-from harness.models.reduce.search import Search
-from harness.models.reduce.shown import differing, failing, named
+from harness.models.reduce import Search, differing, failing, named
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
 from harness.words import GOOD, Class

@@ -13,9 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.case.model import serialise
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
-from harness.models.reduce import simpler
-from harness.models.reduce.search import Search
-from harness.models.reduce.shown import differing, named, sought
+from harness.models import reduce
+from harness.models.reduce import Search, differing, named, sought
 from harness.record.outcome import Accuracy, ParserError
 from tests.models.test_check import judged as lost
 
@@ -160,7 +159,7 @@ def test_no_invalid_model_reaches_the_predicate() -> None:
     """If the input alone shrinks, the weight no longer fits: `holds` checks each candidate that it is given."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="/m")]
     start = model(nodes, [value("x", [2, 3])], [value("y", [2, 4])], w=np.ones((3, 4), np.float32))
-    shrunk = simpler.resized(start, 3, 2, 1)
+    shrunk = reduce.resized(start, 3, 2, 1)
     assert shrunk is not None
     with pytest.raises(onnx.shape_inference.InferenceError):
         onnx.checker.check_model(shrunk, full_check=True)

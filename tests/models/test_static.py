@@ -12,8 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Expectation
-from harness.known.listed import Finding, State, StaticModel
-from harness.known.restrictions import KEPT
+from harness.known.listed import KEPT, Finding, State, StaticModel
 from harness.matrix import load_matrix
 from harness.matrix.operators import restrictions
 from harness.models.matches import Match
@@ -63,18 +62,10 @@ def test_an_operator_is_blocked_until_a_table_has_it_and_stays_from_then_on() ->
     assert states(model, "10.0.1", "10.3.0", "11.2.1") == ["clear"] * 3
 
 
-def test_tables_that_say_the_same_of_a_model_are_one_answer() -> None:
-    (held,) = read_models([data.model("Gelu", opset=20).SerializeToString()])
-    assert [(finding.state, releases) for finding, releases in held.by_tables()] == [
-        (State.BLOCKED, ("8.5", "8.6", "9.2", "9.3")),
-        (State.CLEAR, ("10.0", "10.1", "10.15")),
-    ]
-
-
 def test_a_model_that_cannot_be_read_costs_no_other_its_answer() -> None:
     good = data.model().SerializeToString()
-    states = [[each.state for each, _ in held.by_tables()] for held in read_models([good, b"no model", good])]
-    assert states == [[State.CLEAR], [State.UNKNOWN], [State.CLEAR]]
+    states = [[each.state for each in held.on(TARGET)] for held in read_models([good, b"no model", good])]
+    assert states == [[], [State.UNKNOWN], []]
 
 
 def test_beyond_the_last_table_and_between_two_that_disagree_it_is_unknown() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.cli import main
-from harness.cli import submit as submitting
+from harness.cli import merge as submitting
 from harness.errors import HandledError
 from harness.record.outcome import OTHERS
 from harness.record.store import Store
