@@ -166,7 +166,7 @@ class Reader:
             self._runner(line, self._open)
 
     def build(self) -> BuildLog:
-        """Return the tactics of the last build of the lines taken."""
+        """Return the tactics in the lines taken; of a layer that was built twice, the last."""
         self._close()
         return self._build
 

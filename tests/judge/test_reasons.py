@@ -103,6 +103,12 @@ def test_what_flags_and_calibrator_allow_counts_as_wanted() -> None:
     assert reason(half, ran=Precision.INT8, wished={}, recipe=calibrated) is None
 
 
+def test_weights_that_are_stored_narrow_count_as_asked() -> None:
+    weights = {"/conv": Precision.INT8_WEIGHTS}
+    assert reason(wished=weights).why is Why.NOT_OFFERED
+    assert reason(ran=Precision.INT8_WEIGHTS, wished=weights) is None
+
+
 def test_a_layer_without_implementation_has_a_reason_too() -> None:
     said = Message("ERROR", "10: Could not find any implementation for node w + /conv.")
     tried = Tactics("w + /conv", (Combination(f"{VECTOR} -> {FLOAT}", refused=2),))
