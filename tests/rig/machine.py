@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.provision.interpreter import PYTHON_VARIABLE
 from tests import needs
@@ -140,7 +138,7 @@ class Rig:
         (lib / "rig.json").write_text(json.dumps(order), encoding="ascii")
         (self.folder / "cases").mkdir(exist_ok=True)
         (self.folder / "cases" / "rig.py").write_text(_CASE, encoding="utf-8")
-        (self.folder / "matrix.yaml").write_text(yaml.safe_dump(self._matrix()), encoding="utf-8")
+        (self.folder / "matrix.yaml").write_text(json.dumps(self._matrix()), encoding="utf-8")
 
     def _matrix(self) -> dict[str, Any]:
         exact = self.version.package.partition("==")[2]

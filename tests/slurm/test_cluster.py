@@ -81,7 +81,7 @@ def test_what_no_node_has_is_said_and_nothing_is_submitted(
         "both": ort | {"slurm": {"gres": "gpu:h200:1", "constraint": "l4t_r36"}},
         "partition": ort | {"slurm": {"partition": "nowhere"}},
     }
-    (toy / "matrix.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    (toy / "matrix.yaml").write_text(json.dumps(data))
     assert main(["run", *SLURM, "-k", "relu"]) == 3
     capsys.readouterr()
     reasons = {outcome.target: outcome.reason for outcome in Store(toy / "reports").outcomes()}
