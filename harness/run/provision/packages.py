@@ -43,6 +43,8 @@ _PINS = "packages.json"
 INDEX_VARIABLE = "TRT_COMPAT_NVIDIA_INDEX"
 _INDEX = "https://pypi.nvidia.com"
 _SOURCE = re.compile(r"(tensorrt(?:-cu\d+)?)==(.+)")
+#: Published as source alone, without native code: a module that imports the bindings.
+_RTX_SOURCE = re.compile(r"(tensorrt-rtx(?:-cu\d+)?)==.+")
 _MODULE = "tensorrt"
 #: The whole of that module in NVIDIA's packages; newer ones have `tensorrt.plugin` besides, which no cell uses.
 _LINES = ("from tensorrt_bindings import *", "from tensorrt_bindings import __version__")
@@ -160,7 +162,10 @@ def site_command(target: Target, folder: str) -> list[str]:
     options = ["--target", folder, "--python-platform", wheels, "--python-version", target.python]
     asked = asked_for(target.packages)
     # Native code that is compiled here would be for this machine.
-    return ["pip", "install", *options, "--only-binary", ":all:", *asked.options, *asked.pins]
+    options += ["--only-binary", ":all:"]
+    for source in filter(None, map(_RTX_SOURCE.fullmatch, asked.pins)):
+        options += ["--no-binary", source[1]]
+    return ["pip", "install", *options, *asked.options, *asked.pins]
 
 
 def _make_venv(target: Target, partial: Path) -> None:

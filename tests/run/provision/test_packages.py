@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.run.provision import packages
@@ -23,6 +24,8 @@ from tests.run.bench import cell
 from tests.run.provision.factory import target
 
 pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[3]
 
 #: Eight threads of a fresh process ask at once: uv's own look-up then finds a `sysconfig` half made.
 HAMMER = """
@@ -75,6 +78,18 @@ def test_a_home_that_cannot_be_written_is_no_trouble_where_a_cache_was_chosen(
     assert python.exists()
     assert pins == ("packaging==24.1",)
     assert (tmp_path / "uv").is_dir()
+
+
+@pytest.mark.parametrize("name", ["rtx14", "rtx17", "rtx17-arm64", "ort131"])
+def test_an_image_has_its_packages_without_a_cache(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each package is to be had for the target's platform; uv resolves and fetches none but sources."""
+    needs.network()
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
+    chosen = load_matrix(ROOT / "matrix.yaml").target(name)
+    packages._uv(chosen, [*packages.site_command(chosen, str(tmp_path / "site")), "--dry-run"])
 
 
 @pytest.fixture
