@@ -39,7 +39,7 @@ class Bindings:
     """One version: its name in tables, its engine, and the package that holds its bindings.
 
     `sources` says that there is no such package: the version is the `package`'s bindings without all that its public
-    C++ sources do not define. `numpy` goes with the bindings: those up to 10.13 misread NumPy 2's arrays.
+    C++ sources do not define. `numpy` goes with the bindings: those up to 10.14 misread NumPy 2's arrays.
     """
 
     version: str
@@ -72,10 +72,14 @@ VERSIONS = (
     _full("10.1", "10.1.0", _NUMPY_1),
     _full("10.2", "10.2.0", _NUMPY_1),
     _full("10.3", "10.3.0", _NUMPY_1),
+    _full("10.4", "10.4.0", _NUMPY_1),
     _full("10.6", "10.6.0", _NUMPY_1),
     _full("10.7", "10.7.0", _NUMPY_1),
+    _full("10.9", "10.9.0.34", _NUMPY_1),
     _full("10.11", "10.11.0.33", _NUMPY_1),
+    _full("10.12", "10.12.0.36", _NUMPY_1),
     _full("10.13", "10.13.3.9", _NUMPY_1),
+    _full("10.14", "10.14.1.48.post1", _NUMPY_1),
     _full("10.16", "10.16.1.11"),
     _full("11.0", "11.0.0.114"),
     _full("11.1", "11.1.0.106"),
