@@ -50,7 +50,7 @@ def size_in_bytes(choice: Choice, extents: Sequence[int]) -> int:
 def reads_attributes(trt: Any) -> bool:
     """Tell whether a plugin in Python can read its attributes here, which the bindings hand over as NumPy arrays.
 
-    Without NumPy they cannot, and those of 10.0 to 10.13 with NumPy 2 repeat the first byte ("iiiiiiiiiii").
+    Without NumPy they cannot, and those of 10.0 to 10.14 with NumPy 2 repeat the first byte ("iiiiiiiiiii").
     """
     text = b"formats"
     try:
