@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
     api.trt, identity.Driver = trt, Driver
     try:
-        plugins.load({"plugin": {"op": "CompatIdentity"}}, None)
+        plugins.load({"plugin": {"op": "CompatIdentity"}}, None, {})
     except engines.Unavailable as refusal:
         print(json.dumps({"unavailable": str(refusal)}))
     else:

@@ -31,11 +31,11 @@ from tests.docker.toolchain import (
 TOP = Path(__file__).parents[2]
 #: Real bindings that know plugins in Python.
 BINDINGS = (
-    *("10.0.1", "10.1.0", "10.2.0", "10.3.0", "10.7.0", "10.16.1.11"),
+    *("10.0.1", "10.1.0", "10.2.0", "10.3.0", "10.7.0", "10.14.1.48.post1", "10.16.1.11"),
     *("11.0.0.114", "11.1.0.106", "11.2.1.2", "11.4.0.106"),
 )
 #: These cannot hand a plugin's attributes over with NumPy 2.
-AT_ODDS = ("10.0.1", "10.1.0", "10.2.0", "10.3.0", "10.7.0")
+AT_ODDS = ("10.0.1", "10.1.0", "10.2.0", "10.3.0", "10.7.0", "10.14.1.48.post1")
 each_version = pytest.mark.parametrize("headers", toolchain.each_version())
 
 #: The formats of the first input that each word accepts, by the case's docstring.
@@ -108,7 +108,7 @@ def closest(bindings: str) -> Path:
 
     Bindings older than all of them get the oldest.
     """
-    version = tuple(map(int, bindings.split(".")))
+    version = tuple(map(int, bindings.split(".")[:2]))
     numbers = {toolchain.header_version(headers)[:2]: headers for headers in toolchain.header_folders()}
     same = sorted(number for number in numbers if number[0] == version[0])
     if not same:
