@@ -17,7 +17,7 @@ from harness.run import docker
 from harness.run.docker import Daemon, Image
 from harness.run.local import How
 from harness.run.provision.host import Host
-from harness.run.provision.images import THRESHOLD_VARIABLE, Pulling, obtain
+from harness.run.provision.images import BASE_VARIABLE, THRESHOLD_VARIABLE, Pulling, obtain
 from harness.run.provision.model import NeedsPull, Unreachable
 from harness.run.provision.prepare import prepare
 from harness.run.target import TargetRunner
@@ -44,6 +44,7 @@ class World:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *here: str) -> None:
         self.here = set(here)
         self.pulled: list[str] = []
+        monkeypatch.delenv(BASE_VARIABLE, raising=False)
         monkeypatch.setattr(docker, "find_image", self.find)
         monkeypatch.setattr(docker, "pull_image", self.pull)
 
