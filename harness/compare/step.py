@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from harness.compare.kinds import Kind, Pair, claim_of, fails, like_with_like, sentence
 from harness.known.cell import general_advice
-from harness.known.claim import seen_by
+from harness.known.claim import gpus, seen_by
 from harness.known.model import Known, VariantView
 from harness.layers.datatype import NARROW
 from harness.words import GOOD, Basis, Class, Role, Verdict
@@ -45,6 +45,11 @@ class Column:
     def measured(self) -> bool:
         """Tell whether anything was measured on it, now or before."""
         return any(cell.basis is Basis.MEASURED for cell in self.cells.values())
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Return the compute capabilities of the GPUs that took part."""
+        return frozenset(cell.gpu[0] for cell in self.cells.values() if cell.gpu)
 
 
 class StepRow(NamedTuple):
@@ -90,7 +95,7 @@ class Trouble(NamedTuple):
 class Step:
     """The step from one column to another; `known` counts the variants that are known on both sides.
 
-    `run` tells for each side whether it has a measurement.
+    `run` tells for each side whether it has a measurement; `on` names the GPU generation, if both were measured on one.
     """
 
     before: str
@@ -101,6 +106,7 @@ class Step:
     troubles: tuple[Trouble, ...]
     known: int
     variants: int
+    on: str = ""
 
     @property
     def breaks(self) -> bool:
@@ -130,7 +136,7 @@ class Step:
             "after": self.after,
         }
         text = next(text for counts, text in HEADLINES if not counts or any(facts[each] for each in counts))
-        return text.format(**facts)
+        return (f"On {self.on}: " if self.on else "") + text.format(**facts)
 
 
 def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Step:
@@ -153,7 +159,17 @@ def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Ste
         troubles=tuple(one for one in troubles if one.signature not in shown),
         known=sum(pair.known for pair in pairs.values()),
         variants=len(pairs),
+        on=_on(before.capabilities, after.capabilities),
     )
+
+
+def _on(before: frozenset[str], after: frozenset[str]) -> str:
+    """Return the generation that both sides were measured on, "Hopper (SM 9.0)"; "" if there is no such one."""
+    if before != after or len(before) != 1:
+        return ""
+    (capability,) = before
+    names = [each.architecture for each in gpus(f"=={capability}")]
+    return f"{names[0]} (SM {capability})" if names else f"SM {capability}"
 
 
 def _pairs(before: Column, after: Column) -> Iterator[tuple[str, Pair]]:

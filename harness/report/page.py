@@ -20,6 +20,7 @@ from markupsafe import Markup
 from harness.compare.step import HEADLINES
 from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
+from harness.known.claim import GENERATIONS
 from harness.report.labels import KINDS, MARKS, ROLES
 from harness.text import visible
 
@@ -160,6 +161,7 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
             "marks": marks,
             "kinds": kinds,
             "headlines": HEADLINES,
+            "generations": {each.capability: each.architecture for each in GENERATIONS},
             "roles": roles,
             "reading": READING,
             "replaced": names.replaced(),

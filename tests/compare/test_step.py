@@ -246,6 +246,8 @@ def test_a_step_between_two_gpus_breaks_nothing() -> None:
     assert [(str(row.kind), row.measured) for row in found.rows] == [("broken", False)]
     assert "different GPUs" in found.rows[0].sure
     assert not found.breaks
+    assert found.on == ""
+    assert nights(report((WORKS, T4)), report((FAILS, T4))).headline.startswith("On Turing (SM 7.5): 1 break")
 
 
 def test_another_driver_is_the_same_gpu_and_a_build_without_one_is_the_same_question() -> None:

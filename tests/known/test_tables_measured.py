@@ -26,7 +26,12 @@ NOT_LISTED = {
 @pytest.mark.parametrize("name", ["trt86", "trt106"])
 def test_what_a_table_blocks_was_refused_and_what_was_refused_is_blocked(name: str) -> None:
     target = MATRIX.target(name)
-    cells = {cell: how for each in read(TOP / "cases" / FILE) if each.target == name for cell, how in each.cells.items()}
+    cells = {
+        cell: how
+        for each in read(TOP / "cases" / FILE)
+        if each.target == name
+        for cell, how in each.cells.items()
+    }
     built, unlisted, blocked = [], [], 0
     for (case, variant), (cls, _) in cells.items():
         found = next(each for each in CASES[case] if each.name == variant)

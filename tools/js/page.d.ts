@@ -45,7 +45,7 @@ interface Results {
   submissions: { account: string; gpu: string; commit: string; cells: number }[]; steps: { details: string[]; variants: RowSteps[] }; signatures: { [id: string]: Signature };
 }
 interface Words {
-  marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } }; kinds: { id: string; name: string; meaning: string }[]; headlines: [counts: string[], text: string][];
+  marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } }; kinds: { id: string; name: string; meaning: string }[]; headlines: [counts: string[], text: string][]; generations: { [capability: string]: string };
   roles: { [role: string]: string }; reading: [string, string][]; replaced: { [signature: string]: [old: string, now: string, url: string][] }; ends: { topic: string; name: string; partly?: boolean; signature: string }[]; further: string[][];
   suites: { [place: string]: string }; issues: string; home: string; errors: any;
 }

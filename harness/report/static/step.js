@@ -53,7 +53,9 @@ const headlineOf = (from, to, lines, troubles, fits) => {
   /** @type {{ [fact: string]: string | number | boolean }} */
   const facts = { unmeasured: unmeasured.length, sides: unmeasured.join(" and "), apart: !both, failing: broken + lost + alone + troubles.length, broken, lost, alone, known: both, before: from.short, after: to.short };
   const [, text] = words.headlines.find(([counts]) => !counts.length || counts.some((each) => facts[each])) || [[], ""];
-  return text.replace(/\{(\w+)\}/g, (_, fact) => String(facts[fact]));
+  const [on, ...others] = [...new Set([from, to].map((target) => [...new Set(rows.flatMap((row) => row.cells[target.index].gpu?.[0] ?? []))].join(" ")))];
+  const gpu = others.length || !on || on.includes(" ") ? "" : `On ${words.generations[on] ? `${words.generations[on]} (SM ${on})` : `SM ${on}`}: `;
+  return gpu + text.replace(/\{(\w+)\}/g, (_, fact) => String(facts[fact]));
 };
 const MARKS = /** @type {{ [kind: string]: string }} */ ({ fixed: "✓", precision_gained: "✓", faster: "✓", newly_unknown: "?" });
 /** @type {(line: StepLine, to: Target) => Element} */
