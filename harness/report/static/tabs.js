@@ -50,7 +50,8 @@ const targetsTab = () => targets.map((target) => {
   /** @type {[string, Content][]} */
   const facts = [["Id", target.id], ["Version", target.version], ["Released", target.released], ["Runs on", target.gpus], ["Needs", target.needs], ["JetPack", target.jetpack], ["CUDA", target.cuda], ["Driver", target.driver], ["Environment", target.image],
     ["Last run", stamps ? `${stamps.when.slice(0, 10)}, ${stamps.environment.gpu || "no GPU"}` : "not run for this report"], ["Note", target.notes], ["Read in", target.sources.length ? target.sources.map(({ url, title }) => [link(url, title || url), " "]) : ""]];
-  const details = fold([make("b", {}, target.name), " ", make("small", {}, stamps ? `run ${stamps.when.slice(0, 10)}` : "not run")], list(facts.filter(([, text]) => text)), target.commands.length ? command(target.commands.join("\n")) : null);
+  const details = fold([make("b", {}, target.name), " ", make("small", {}, stamps ? `run ${stamps.when.slice(0, 10)}` : "not run")], list(facts.filter(([, text]) => text)), target.commands.length ? command(target.commands.join("\n")) : null,
+    !stamps && target.needs ? [make("p", { class: "quiet" }, "Measure it: in a clone of the project, on a machine with Docker and such a GPU, this runs its cells and writes the file to send in."), command(`make first-contact TARGET=${target.id} ARGS="--account NAME"`)] : null);
   details.id = `target-${target.id}`;
   return details;
 });
