@@ -282,7 +282,7 @@ CASE = Case(
         "TensorRT 8.6.11 and builds on 10.2 in FP32; without Q/DQ on the weights 8.6.11 builds it, in FP32 too. "
         "NVIDIA's header demands channels per group in multiples of 4 for INT8, which a summary of the thread "
         "repeats, yet users run depthwise convolutions in INT8; the sweeps show where INT8 is given. On Hopper "
-        "TensorRT 8.6.1 and 10.6.0 run depthwise convolutions of 1 channel and of 4, 8, 12, 16, 20 and 144 in INT8. For "
+        "TensorRT 8.6.1 and 10.6.0 run depthwise convolutions of 4, 8, 12, 16, 20 and 144 channels in INT8. For "
         "3, 6 and 30 channels 8.6.1 has no kernel and builds nothing; 10.6.0 offers 6 and 30 in FP32 alone. Groups of 2 "
         "to 16 channels, of 96, run in FP32 on both: INT8 is not offered. Of 32 channels 10.6.0 runs them in INT8."
     ),

@@ -291,6 +291,8 @@ def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
     seen |= {Precision(tensor.precision) for tensor in times}
     if not told or Precision.UNKNOWN in told or outcome.unparsed_layers:
         seen |= set(wish.permitted)
+        if Precision.FP32 in seen and outcome.stamps.environment.get("gpu"):
+            seen.add(_UNTOLD)
     # A record from before nodes had precisions.
     if any(node.op == "QuantizeLinear" and not node.precision for node in outcome.nodes):
         seen.add(Precision.INT8)

@@ -374,6 +374,13 @@ def test_the_tolerance_is_that_of_the_coarsest_precision(
     assert held_to(record) == precision
 
 
+def test_a_layer_that_names_no_precision_may_have_multiplied_in_tf32_on_a_gpu() -> None:
+    record = outcome(layers=(layer("/a", "fp32"), layer("/b", "unknown")), nodes=(Node("/a", "Conv", "fp32"),))
+    assert held_to(record) == "fp32"
+    on_gpu = dataclasses.replace(record.stamps, environment={**record.stamps.environment, "gpu": "NVIDIA T4"})
+    assert held_to(dataclasses.replace(record, stamps=on_gpu)) == "tf32"
+
+
 def test_tolerances_grow_with_coarseness() -> None:
     limits = list(TOLERANCES.values())
     assert limits == sorted(limits, key=lambda limit: (limit.max_rel, -limit.cosine))
