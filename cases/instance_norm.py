@@ -466,7 +466,9 @@ CASE = Case(
         "out of its own calibrator and hundreds of missing scales; NATIVE_INSTANCENORM, and 9.2 or 9.3, are the "
         "maintainers' advice. The node itself runs in INT8 on no version, 5-D tensors apart; what matters is whether "
         "the convolutions do. Parser flag, Q/DQ placement and the types of scale and bias decide what builds on "
-        "which version."
+        "which version. On Hopper 8.6.1 reads an FP16 scale as FP32 for its plugin, without a word, and gives NaN; "
+        "NATIVE_INSTANCENORM and 10.6.0 give right numbers. 10.6.0 does not build the FP32 block with a Reshape behind "
+        "it: its compiler fails."
     ),
     links=(REPORT, SLOWER, CUDNN, CUDNN_VERSION, PLUGIN, CHANGELOG, links.MIGRATION),
     variants=CALIBRATED_VARIANTS + EXPLICIT_VARIANTS + FP32_VARIANTS + FP16_VARIANTS + WRONG_CALIBRATORS,

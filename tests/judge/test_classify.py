@@ -375,7 +375,9 @@ def test_the_tolerance_is_that_of_the_coarsest_precision(
 
 
 def test_a_layer_that_names_no_precision_may_have_multiplied_in_tf32_on_a_gpu() -> None:
-    record = outcome(layers=(layer("/a", "fp32"), layer("/b", "unknown")), nodes=(Node("/a", "Conv", "fp32"),))
+    record = outcome(
+        layers=(layer("/a", "fp32"), layer("/b", "unknown")), nodes=(Node("/a", "Conv", "fp32"),)
+    )
     assert held_to(record) == "fp32"
     on_gpu = dataclasses.replace(record.stamps, environment={**record.stamps.environment, "gpu": "NVIDIA T4"})
     assert held_to(dataclasses.replace(record, stamps=on_gpu)) == "tf32"
