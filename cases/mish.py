@@ -378,7 +378,7 @@ CASE = Case(
         "pair between BatchNormalization and the activation. The report shows no graph; Q/DQ and the MobileNeXt block "
         "round the convolution are taken from an earlier report of its author. Other reports have the same error for "
         "a depthwise convolution with Swish (8.5) and with a residual Add (8.6). On Hopper a depthwise convolution "
-        "with Swish at the network's end has no kernel on 8.6.1, an Identity behind it helps, and 10.6.0 runs it in INT8."
+        "with Swish at the network's end has no kernel on 8.6.1, an Identity behind it helps; 10.6.0 runs it in INT8."
     ),
     links=(REPORT, SWISH, RESIDUAL, RESIDUAL_FIX, ADD_ADVICE),
     variants=EXPLICIT_VARIANTS + EARLIER_VARIANTS + FLOAT_VARIANTS,
