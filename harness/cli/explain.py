@@ -246,7 +246,7 @@ _NAME = 120
 def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:
     """Yield the lines on one build: layers without their precision or without a kernel, toss-ups, the slowest."""
     reasons = [each.reason for each in layers if each.reason]
-    timed = [each for each in layers if each.time_us is not None and each.multiplies]
+    timed = [each for each in layers if each.time_us is not None]
     yield "tactics, with times as the builder took them on its GPU"
     if reasons:
         yield "lost precision, or no kernel"

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.judge.reasons import RANK, Asked, Reason, Why, chosen_of, computes_in, judged, without
-from harness.layers.compute import is_compute
+from harness.layers.compute import is_compute, is_region
 from harness.layers.tactics import BuildLog
-from harness.record.outcome import Combination, Tactics
+from harness.record.outcome import Combination, Layer, Tactics
 from harness.words import Precision, said
 
 _POINTWISE = re.compile(r"PWN\(|\)+(?=,|\Z)")
 _REFORMAT = "Reformatting CopyNode for "
+_NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Change:
 
 
 def built_layers(build: BuildLog) -> tuple[BuiltLayer, ...]:
-    """Return the layers of a build that was priced, in the log's order."""
-    names = dict.fromkeys([*build.layers, *build.engine])
+    """Return the layers of a build that was priced, in the log's order; of partitions only the engine's."""
+    priced = [name for name in build.layers if not build.engine or name in build.engine]
+    names = dict.fromkeys([*priced, *build.engine])
     return tuple(_built(name, build) for name in names)
 
 
@@ -70,11 +72,22 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
     precision = "" if got is Precision.UNKNOWN else str(got)
     multiplies = is_compute(layer)
     if about is None:
-        return BuiltLayer(name, precision, None, layer.tactic, None, multiplies)
+        return BuiltLayer(name, precision, None, _kernel(layer), None, multiplies)
     chosen = chosen_of(about, got, layer.tactic)
     asked = Asked(name, Precision.INT8 if name in build.unquantised else got, got)
-    reason = _reason(about, asked, chosen) if multiplies else None
-    return BuiltLayer(name, precision, chosen.time_us if chosen else None, layer.tactic, reason, multiplies)
+    reason = _reason(about, asked, chosen) if multiplies or is_region(layer) else None
+    if reason and is_region(layer) and reason.why is not Why.OUT_OF_MEMORY:
+        # Its inside may run finer than its edges.
+        reason = None
+    time_us = chosen.time_us if chosen else None
+    return BuiltLayer(name, precision, time_us, _kernel(layer), reason, multiplies)
+
+
+def _kernel(layer: Layer) -> str:
+    """Return the kernel's name; of one without, its runner and its number, which 7.x to 8.3 print as a decimal."""
+    if _NUMBER.fullmatch(layer.tactic):
+        return f"{layer.type} {int(layer.tactic, 0) % (1 << 64):#x}"
+    return layer.tactic
 
 
 def _lacking(name: str, about: Tactics | None) -> Reason | None:

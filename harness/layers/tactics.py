@@ -11,11 +11,16 @@ TensorRT 8.5 to 10.x print, for a layer and each combination of formats that it 
     Skipping CaskFlattenConvolution: No valid tactics for /conv/Conv               (10.x)
     >>>>>>>>>>>>>>> Chose Runner Type: CaskConvolution Tactic: 0x3e52
 
-A name may be missing from the first line (8.0 to 8.4); the runner's line then has it. Blocks of reformatting costs
-price a conversion between two formats. `Adding reformat layer` lines are the conversions of the engine. The engine's
-layers stand at the end: `Layer(CaskConvolution): NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (8.x), or
-`Name: NAME, LayerType: ...` (10.x). A build that calibrates prints a first round in floating point. A layer into whose
-weights both Q and DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print no tactics.
+A name may be missing from the first line (8.0 to 8.4); the runner's line then has it. Up to 8.5 a kernel is named on a
+line of its own, `/conv/Conv Set Tactic Name: volta_... Tactic: 0x3e52`, and timed on the next (7.0 to 7.2: `Tactic: 12
+time 0.0063`). A tactic that failed takes `inf`, or 3.40282e+38. Late 10.x partitions the graph in several ways and
+prices each; the engine is one of them. A time that it knows from another way is one line: `/conv/Conv [Int8(...) ->
+Float(...)] got cached result: CaskConvolution, tactic 0x3e52, 0.0063 ms`. Blocks of reformatting costs price a
+conversion between two formats. `Adding reformat layer` lines are the conversions of the engine. The engine's layers
+stand at the end: `Layer(CaskConvolution): NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (up to 8.5 `in[Float(1,3)]`),
+or `Name: NAME, LayerType: ...` of a detailed profile. A build that calibrates prints a first round in floating point. A
+layer into whose weights both Q and DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print no
+tactics.
 """
 
 from __future__ import annotations
@@ -26,38 +31,48 @@ from dataclasses import dataclass, field
 
 from harness.layers.datatype import precision_of
 from harness.layers.operators import MULTIPLYING
-from harness.record.outcome import Combination, Conversion, Layer, Node, Tactics
+from harness.record.outcome import FORMAT, Combination, Conversion, Layer, Node, Tactics
 
 #: Names and formats longer than this are cut.
 _NAME = 2000
 #: Layers, combinations of one and prices that are kept of a log; layers that a record holds.
 _LAYERS, _COMBINATIONS, _PRICES, _RECORDED = 20000, 200, 20000, 256
+#: A tactic that failed takes as many milliseconds, or inf.
+_FAILED = 1e30
 
 # No part is of unbounded length: a line that is nearly right all along takes time in proportion.
 _COSTS = re.compile(
     r"= Computing (?P<reformat>reformatting )?costs(?: for(?! available format set) ?(?P<layer>.*))?"
 )
-_FORMATS = re.compile(r"\* Autotuning (?P<what>format combination|Reformat): ?(?P<formats>[^*]*) \*")
+_FORMATS = re.compile(r"\* Autotuning (?P<what>format combination|Reformat): ?(?P<formats>.{0,4000}?) \*{3}")
+_CACHED = re.compile(
+    r"\[(?P<formats>[^\[\]]{0,4000})\] got cached result: \w{1,80}, tactic (?P<id>\w{1,20}), (?P<ms>\S{1,20}) ms"
+)
+_OLD_TIME = re.compile(r"Tactic: (?P<id>-?\d{1,20}) time (?P<ms>\S{1,20})")
 _RUNNER = re.compile(r"- Timing Runner: (?P<layer>.{1,2000}) \((?P<runner>\w{1,80})(?:\[0x\w{1,20}\])?\)")
 _REFUSED = re.compile(r" has no valid tactics for this config|Skipping \w{1,80}: No valid tactics for ")
-_MEMORY = re.compile(r"Tactic Device request: |Skipping tactic .{1,80} due to insuff?icient memory")
+_MEMORY = re.compile(
+    r"Tactic Device request: |Skipping tactic .{1,80} due to insuff?icient memory"
+    r"|Tactic: \S{1,20} skipped\. Scratch requested"
+)
 _ADDED = re.compile(
     r"Adding reformat layer: Reformatted (?P<side>Input|Output) Tensor (?P<at>\d{1,4}) to (?P<layer>.{1,2000}) "
-    r"\((?P<tensor>.{1,2000})\) from (?P<source>\w{1,20}\([^)]{1,200}\)) to (?P<target>\w{1,20}\([^)]{1,200}\))"
+    rf"\((?P<tensor>.{{1,2000}})\) from (?P<source>{FORMAT}) to (?P<target>{FORMAT})"
 )
 _LISTED = re.compile(
     r"\bLayer\((?P<type>\w{1,80})\): (?P<layer>.{1,2000}), Tactic: (?P<id>-?\w{1,20}), (?P<edges>.* -> .*)"
 )
 _NAMED = re.compile(r"Name: (?P<layer>.{1,2000}?), LayerType: (?P<type>\w{1,80}), (?P<edges>Inputs: .*)")
 _TACTIC_NAME = re.compile(r"TacticName: (?P<name>[^,]+)")
-_EDGE = re.compile(r"\((?P<listed>\w{1,20})\[|Format/Datatype: (?P<named>\w+)")
+_EDGE = re.compile(r"\((?P<listed>\w{1,20})\[|\[(?P<before>\w{1,20})\(|Format/Datatype: (?P<named>\w+)")
 _FUSED = re.compile(
     r"ConstWeights(?P<quantize>Quantize)?Fusion: Fusing (?P<weights>.{1,2000}) with (?P<node>.{1,2000})"
 )
 _AGAIN = re.compile(r"Starting Calibration")
 #: A line without any of these words tells of no tactic.
 _SPOKEN = re.compile(
-    "Autotuning|Timing Runner|Tactic|tactics|Computing |Adding ref|Starting C|Name: |Fusing "
+    "Autotuning|Timing Runner|Tactic|tactics|Skipping t|cached result|"
+    "Computing |Adding ref|Starting C|Name: |Fusing "
 )
 
 
@@ -140,14 +155,16 @@ class Reader:
         if "Time: " in line:
             if self._open is not None:
                 self._time(line, self._open)
+        elif " Set Tactic Name: " in line:
+            named, _, tactic = line.rpartition(" Tactic: ")
+            if named:
+                self._name(tactic.split(" ", 1)[0], named.rpartition(" Set Tactic Name: ")[2])
         elif _SPOKEN.search(line):
             self._line(line)
 
     def _line(self, line: str) -> None:
         if found := _FORMATS.search(line):
-            self._close()
-            self._pricing = self._conversions or found["what"] == "Reformat"
-            self._open = _Open(found["formats"].strip()[:_NAME])
+            self._combination(found["formats"], pricing=self._conversions or found["what"] == "Reformat")
         elif found := _COSTS.search(line):
             self._close()
             self._conversions = bool(found["reformat"])
@@ -162,6 +179,9 @@ class Reader:
             self._fuse(found)
         elif _AGAIN.search(line):
             self._open, self._build = None, BuildLog()
+        elif found := _CACHED.search(line):
+            now = self._combination(found["formats"], pricing=self._conversions)
+            self._time(f"Tactic: {found['id']} Time: {found['ms']}", now)
         elif self._open is not None:
             self._runner(line, self._open)
 
@@ -170,11 +190,18 @@ class Reader:
         self._close()
         return self._build
 
+    def _combination(self, formats: str, *, pricing: bool) -> _Open:
+        self._close()
+        self._pricing = pricing
+        self._open = _Open(formats.strip()[:_NAME])
+        return self._open
+
     def _begin(self, layer: str) -> None:
         self._layer = layer
         if layer:
-            # The layer is priced once more: for another profile, or by another build in the same log.
+            # The layer is priced once more: for another profile or partition, or by another build in the same log.
             self._build.layers.pop(layer, None)
+            self._build.added.pop(layer, None)
             if len(self._build.layers) < _LAYERS:
                 self._build.layers[layer] = []
 
@@ -186,14 +213,23 @@ class Reader:
             time = float(ms)
         except ValueError:
             return
+        if time >= _FAILED:
+            return
         if head.endswith("Fastest "):
             if now.fastest is None or time < now.fastest[0]:
                 now.fastest = time, tactic
             return
-        name = head.rpartition("Tactic Name: ")[2].strip() if "Tactic Name: " in head else ""
-        if len(now.timed) < _PRICES:
+        if "Tactic Name: " in head:
+            name = head.rpartition("Tactic Name: ")[2].strip()
+            self._name(tactic, name)
+        else:
+            name = self._names.get(tactic, "")
+        # Runners without named kernels count from 0 alike.
+        if len(now.timed) < _PRICES and not 0 < now.timed.get(tactic, (0.0, ""))[0] < time:
             now.timed[tactic] = time, name
-        if name and len(self._names) < _PRICES:
+
+    def _name(self, tactic: str, name: str) -> None:
+        if len(self._names) < _PRICES:
             self._names[tactic] = name
 
     def _runner(self, line: str, now: _Open) -> None:
@@ -203,8 +239,13 @@ class Reader:
                 self._begin(layer)
         elif _REFUSED.search(line):
             now.refused += 1
+        elif found := _OLD_TIME.search(line):
+            self._time(f"Tactic: {found['id']} Time: {found['ms']}", now)
         elif _MEMORY.search(line):
             now.memory = True
+        elif " Chose Runner Type: " in line:
+            # 7.x times conversions next, under no head.
+            self._close()
 
     def _close(self) -> None:
         if self._open is None:
@@ -247,7 +288,7 @@ class Reader:
             tactic = named["name"] if named else ""
         first = _EDGE.search(edges)
         if len(self._build.engine) < _LAYERS:
-            precision = precision_of((first["listed"] or first["named"]) if first else "")
+            precision = precision_of(first[first.lastgroup or 0] if first else "")
             layer = Layer(found["layer"][:_NAME], found["type"], str(precision), tactic=tactic)
             self._build.engine[layer.name] = layer
 

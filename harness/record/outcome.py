@@ -35,7 +35,9 @@ _STAMPED = (
     "harness_commit",
 )
 _FACTS = ("compute_capability", "driver", "gpu")
-_FORMAT = re.compile(r"\w+\([^)]*\)")
+#: A format of a tensor; strides of a dynamic shape are terms, `Half((* 512 (# 1 (SHAPE x))):2,8,1)`.
+FORMAT = r"\w+\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)"
+_FORMAT = re.compile(FORMAT)
 _LOOKS_LIKE_AN_ENTRY = re.compile(r"\n(?= *\[)")
 _BLANK = "\n "
 
