@@ -68,7 +68,7 @@ def do_explain(options: argparse.Namespace) -> int:
     """Print the findings of a log, causes first, then warnings, then harmless ones, then unknown lines."""
     if options.new:
         return _compared(options)
-    found, layers = _explained(options.file, options.engine_version)
+    found, layers, _ = _explained(options.file, options.engine_version)
     if options.json:
         print(json.dumps({**as_json(found), "layers": _layers_json(layers)}, indent=2, ensure_ascii=False))
     else:
@@ -79,19 +79,24 @@ def do_explain(options: argparse.Namespace) -> int:
 
 def _compared(options: argparse.Namespace) -> int:
     """Print the layers that changed between two build logs."""
-    sides = []
+    sides, gpus = [], []
     for name in (options.file, options.new):
-        _, layers = _explained(name, options.engine_version)
+        _, layers, gpu = _explained(name, options.engine_version)
         if not layers:
             raise HandledError(
                 f"{name}: holds no tactics; build with a verbose log (trtexec --verbose > build.log 2>&1, in Python a "
                 "Logger of severity VERBOSE), without a timing cache"
             )
         sides.append(layers)
+        gpus.append(gpu)
     old, new = sides
     if options.json:
         print(json.dumps({"old": _layers_json(old), "new": _layers_json(new)}, indent=2))
     else:
+        if all(gpus) and gpus[0] != gpus[1]:
+            print(
+                f"two GPUs: {gpus[0]} in the old log, {gpus[1]} in the new; each has kernels and times of its own"
+            )
         print("\n".join(_change_lines(old, new)))
     return EXIT_OK
 
@@ -105,11 +110,12 @@ def as_json(found: Explanation) -> dict[str, object]:
     }
 
 
-def _explained(name: str, version: str) -> tuple[Explanation, tuple[BuiltLayer, ...]]:
-    """Return the explanation of a log, and the layers of the build if it tells of tactics."""
+def _explained(name: str, version: str) -> tuple[Explanation, tuple[BuiltLayer, ...], str]:
+    """Return the explanation of a log, the layers of the build if it tells of tactics, and the GPU that it names."""
     reader = Reader()
     found = explain(_taken(_lines_of(name, version), reader), version)
-    return found, built_layers(reader.build()) if reader.build().layers else ()
+    build = reader.build()
+    return found, built_layers(build) if build.layers else (), build.gpu
 
 
 def _taken(lines: Iterable[str], reader: Reader) -> Iterator[str]:
@@ -266,19 +272,20 @@ def _change_lines(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> Itera
     """Yield the lines on an upgrade: the layers that changed, lost precision first."""
     found = changes(old, new)
     changed = [each for each in found if each.old and each.new]
-    yield f"{len(changed)} of {len(new)} layers changed from the old log to the new one"
+    alone = f", {len(found) - len(changed)} are in one of them only" if len(found) > len(changed) else ""
+    yield f"{len(changed)} of {len(new)} layers changed from the old log to the new one{alone}"
     yield from _some(_change(each) for each in changed)
-    names = {each.new.name for each in changed if each.new}
+    names = {each.new.name for each in found if each.new}
     if same := [each.reason for each in new if each.reason and each.name not in names]:
         yield "unchanged, without the precision that was asked or offered"
         yield from _some(f"{each}" for each in same)
-    for title, alone in (
+    for title, listed in (
         ("only in the old log", [each.old for each in found if not each.new]),
         ("only in the new log", [each.new for each in found if not each.old]),
     ):
-        if alone:
+        if listed:
             yield title
-            yield from _some(f"  {clip(each.name, _NAME)}: {each}" for each in alone if each)
+            yield from _some(_alone(each) for each in listed if each)
     sums = [sum(each.time_us or 0 for each in side) for side in (old, new)]
     if all(sums):
         yield f"sum of the kernels that were timed: {sums[0]:.1f} us in the old, {sums[1]:.1f} us in the new"
@@ -289,6 +296,10 @@ def _change(change: Change) -> str:
     lost = "LOST " if change.coarser else ""
     why = f"; {new.reason.sentence}" if new and new.reason and new.reason != (old and old.reason) else ""
     return f"  {lost}{clip(change.name, _NAME)}: {old} -> {new}{why}"
+
+
+def _alone(layer: BuiltLayer) -> str:
+    return f"{clip(layer.name, _NAME)}: {layer}{f'; {layer.reason.sentence}' if layer.reason else ''}"
 
 
 def _some(lines: Iterable[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from harness.record.outcome import Combination, Layer, Tactics
 from harness.words import Precision, said
 
 _POINTWISE = re.compile(r"PWN\(|\)+(?=,|\Z)")
+_REGION_ENDS = re.compile(r"\{ForeignNode\[(?P<first>.{1,1000})\.\.\.(?P<last>.{1,1000})\]\}")
 _REFORMAT = "Reformatting CopyNode for "
 _NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
 
@@ -47,8 +48,9 @@ class Change:
 
     @property
     def coarser(self) -> bool:
-        """Tell whether it lost precision."""
-        return bool(self.old and self.new) and _rank(self.new) < _rank(self.old)
+        """Tell whether it lost precision; the inside of a region may run finer than its edges."""
+        hidden = self.new and not self.new.reason and _REGION_ENDS.fullmatch(self.new.name)
+        return bool(self.old and self.new and not hidden) and _rank(self.new) < _rank(self.old)
 
     @property
     def slower_us(self) -> float:
@@ -109,8 +111,14 @@ def _reason(about: Tactics, asked: Asked, chosen: Combination | None) -> Reason 
 
 def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[Change, ...]:
     """Return the layers that changed precision or kernel or are of one side, lost precision first, then time."""
+    chains = {_ends(each.name): _key(each.name) for each in (*old, *new) if " + " in each.name}
     olds, news = (
-        {_key(each.name): each for each in side if not each.name.startswith(_REFORMAT)} for side in (old, new)
+        {
+            chains.get(_ends(each.name)) or _key(each.name): each
+            for each in side
+            if not each.name.startswith(_REFORMAT)
+        }
+        for side in (old, new)
     )
     both = dict.fromkeys([*news, *olds])
     found = [Change(name, olds.get(name), news.get(name)) for name in both]
@@ -134,6 +142,13 @@ def _key(name: str) -> str:
     """Return the part of a layer's name that versions share: the last node of a chain; without PWN(...)."""
     last = name.rpartition(" + ")[2]
     return _POINTWISE.sub("", last) if "PWN(" in last else last
+
+
+def _ends(name: str) -> tuple[str, str]:
+    """Return the first and the last node of a chain `a + b + c`, or of a region `{ForeignNode[a...c]}`."""
+    if found := _REGION_ENDS.fullmatch(name):
+        return found["first"], found["last"]
+    return name.partition(" + ")[0], name.rpartition(" + ")[2]
 
 
 def _rank(layer: BuiltLayer | None) -> float:

@@ -69,10 +69,11 @@ _FUSED = re.compile(
     r"ConstWeights(?P<quantize>Quantize)?Fusion: Fusing (?P<weights>.{1,2000}) with (?P<node>.{1,2000})"
 )
 _AGAIN = re.compile(r"Starting Calibration")
+_GPU = re.compile(r"Selected Device: (?P<gpu>.{1,200})")
 #: A line without any of these words tells of no tactic.
 _SPOKEN = re.compile(
     "Autotuning|Timing Runner|Tactic|tactics|Skipping t|cached result|"
-    "Computing |Adding ref|Starting C|Name: |Fusing "
+    "Computing |Adding ref|Starting C|Name: |Fusing |Selected Device: "
 )
 
 
@@ -110,7 +111,7 @@ class BuildLog:
     """The tactics of a build: combinations by layer, prices in us by (source, target) format, conversions made.
 
     `engine` has the layers of the engine, with type, tactic and the type of the first input, as far as the log lists
-    them; `unquantised` names the layers into whose weights Q and DQ were folded.
+    them; `unquantised` names the layers into whose weights Q and DQ were folded; `gpu` is the GPU that trtexec names.
     """
 
     layers: dict[str, list[Combination]] = field(default_factory=dict)
@@ -118,6 +119,7 @@ class BuildLog:
     added: dict[str, list[Conversion]] = field(default_factory=dict)
     engine: dict[str, Layer] = field(default_factory=dict)
     unquantised: set[str] = field(default_factory=set)
+    gpu: str = ""
 
     def of(self, layer: str) -> Tactics | None:
         """Return the tactics of a layer with the prices that its formats need; None for a layer without a block."""
@@ -147,6 +149,8 @@ class Reader:
         self._named = False
         self._open: _Open | None = None
         self._names: dict[str, str] = {}
+        # 7.x names the kernel whose time is on the next line.
+        self._next = ""
         self._quantised: set[str] = set()
         self._folded: set[str] = set()
 
@@ -159,6 +163,8 @@ class Reader:
             named, _, tactic = line.rpartition(" Tactic: ")
             if named:
                 self._name(tactic.split(" ", 1)[0], named.rpartition(" Set Tactic Name: ")[2])
+            else:
+                self._next = tactic.rpartition(" Set Tactic Name: ")[2].strip()
         elif _SPOKEN.search(line):
             self._line(line)
 
@@ -177,8 +183,10 @@ class Reader:
             self._list(found)
         elif found := _FUSED.search(line):
             self._fuse(found)
+        elif found := _GPU.search(line):
+            self._build.gpu = found["gpu"].strip()
         elif _AGAIN.search(line):
-            self._open, self._build = None, BuildLog()
+            self._open, self._build = None, BuildLog(gpu=self._build.gpu)
         elif found := _CACHED.search(line):
             now = self._combination(found["formats"], pricing=self._conversions)
             self._time(f"Tactic: {found['id']} Time: {found['ms']}", now)
@@ -221,7 +229,8 @@ class Reader:
             return
         if "Tactic Name: " in head:
             name = head.rpartition("Tactic Name: ")[2].strip()
-            self._name(tactic, name)
+            if name:
+                self._name(tactic, name)
         else:
             name = self._names.get(tactic, "")
         # Runners without named kernels count from 0 alike.
@@ -233,6 +242,7 @@ class Reader:
             self._names[tactic] = name
 
     def _runner(self, line: str, now: _Open) -> None:
+        named, self._next = self._next, ""
         if found := _RUNNER.search(line):
             layer = found["layer"][:_NAME]
             if not self._pricing and not self._named and layer != self._layer:
@@ -240,7 +250,7 @@ class Reader:
         elif _REFUSED.search(line):
             now.refused += 1
         elif found := _OLD_TIME.search(line):
-            self._time(f"Tactic: {found['id']} Time: {found['ms']}", now)
+            self._time(f"Tactic Name: {named} Tactic: {found['id']} Time: {found['ms']}", now)
         elif _MEMORY.search(line):
             now.memory = True
         elif " Chose Runner Type: " in line:
