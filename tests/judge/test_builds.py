@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.judge.builds import BuiltLayer, built_layers, changes
 from harness.judge.reasons import Why
 from harness.layers.tactics import read_tactics
-from tests.layers.test_tactics import CALIBRATED, CONV, NO_KERNEL, UNQUANTISED
+from tests.layers.test_tactics import CALIBRATED, CONV, NO_KERNEL, PARTITIONED, UNQUANTISED
 
 
 def test_a_layer_that_could_have_been_int8_says_why_it_is_not() -> None:
@@ -49,3 +51,16 @@ def test_changes_begin_with_what_lost_precision_and_leave_out_what_stayed() -> N
         ("conv2", False, 2.0),
         ("gone", False, 0.0),
     ]
+
+
+def test_a_region_that_took_the_place_of_two_layers_lost_precision_for_want_of_memory() -> None:
+    new = built_layers(read_tactics(PARTITIONED))
+    old = [BuiltLayer("conv + relu", "fp16", 3.25, "sm80_f16")]
+    (region,) = new
+    assert (region.precision, region.tactic) == ("fp32", "Myelin 0x0")
+    assert region.reason is not None
+    assert (region.reason.why, region.reason.wanted) == (Why.OUT_OF_MEMORY, "fp16")
+    (change,) = changes(old, new)
+    assert change.coarser
+    # Without a reason its inside may be FP16 all the same.
+    assert not replace(change, new=replace(region, reason=None)).coarser

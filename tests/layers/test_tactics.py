@@ -11,9 +11,9 @@ from harness.layers.tactics import read_tactics, tactics_of
 from harness.record.outcome import Conversion, Layer, Node
 
 DATA = Path(__file__).with_name("data")
-CALIBRATED, NO_KERNEL, UNQUANTISED = (
+CALIBRATED, NO_KERNEL, UNQUANTISED, PARTITIONED = (
     (DATA / f"tactics-{name}.txt").read_text(encoding="utf-8").split("\n")
-    for name in ("8.6-calibrated", "8.6-no-kernel", "10.6-unquantised")
+    for name in ("8.6-calibrated", "8.6-no-kernel", "10.6-unquantised", "10.16-partitioned")
 )
 CONV = "/model.0/conv/Conv"
 LAYER = Layer(CONV, "CaskConvolution", "fp32", onnx_nodes=(CONV,))
@@ -96,6 +96,67 @@ def test_a_log_without_the_heads_of_blocks_is_read_by_its_runners() -> None:
         "Conv_20": [5.12, None],
         "Conv_21": [4.0],
     }
+
+
+def test_the_wordings_of_7_0_are_read() -> None:
+    """Times in lower case, kernels named on the line before, a conversion under no head, a failure as a huge time."""
+    fc, kernel = "(Unnamed Layer* 6) [Fully Connected]", "volta_sgemm_128x32_relu_nn_v1"
+    build = read_tactics(
+        f"[TensorRT] VERBOSE: {line}"
+        for line in [
+            "*************** Autotuning format combination: Float(1,5,25,400) -> Float(1,1,1,120) ***************",
+            f"--------------- Timing Runner: {fc} (CudnnFullyConnected)",
+            "Tactic: 0 skipped. Scratch requested: 672, available: 0",
+            "Fastest Tactic: -3360065831133338131 Time: 3.40282e+38",
+            f"--------------- Timing Runner: {fc} (CaskFullyConnected)",
+            f"{fc} (caskFullyConnectedFP32) Set Tactic Name: {kernel}",
+            "Tactic: 8190451076631534509 time 0.028288",
+            "Fastest Tactic: 8190451076631534509 Time: 0.028288",
+            ">>>>>>>>>>>>>>> Chose Runner Type: CaskFullyConnected Tactic: 8190451076631534509",
+            "--------------- Timing Runner: <reformat> (Reformat)",
+            "Tactic: 1002 time 0.012608",
+            f"Layer(FullyConnected): {fc}, Tactic: 8190451076631534509, a[Float(16,5,5)] -> b[Float(120,1,1)]",
+        ]
+    )
+    assert list(build.layers) == [fc]
+    (combination,) = build.layers[fc]
+    assert (combination.time_us, combination.tactic) == (28.288, kernel)
+    assert combination.short_of_memory
+    assert (build.engine[fc].precision, build.engine[fc].tactic) == ("fp32", kernel)
+
+
+def test_a_kernel_that_is_named_on_a_line_of_its_own_has_its_time_on_the_next() -> None:
+    """As 8.0 to 8.5 print it; strides of a dynamic shape are terms with stars and brackets."""
+    formats = "Float((* 256 (# 1 (SHAPE x))),1) -> Half(E0:8,1) where E0=(* 2 (# 1 (SHAPE x)))"
+    build = read_tactics(
+        [
+            f"*************** Autotuning format combination: {formats} ***************",
+            "--------------- Timing Runner: c (CudnnConvolution)",
+            "Tactic: 0x0000000000000001 Time: 0.0181566",
+            "--------------- Timing Runner: c (CaskConvolution)",
+            "c Set Tactic Name: maxwell_scudnn_128x32_relu_medium_nn_v1 Tactic: 0x0ebe499388e08286",
+            "Tactic: 0x0ebe499388e08286 Time: 0.0102553",
+            "--------------- Timing Runner: c (CublasConvolution)",
+            "Tactic: 0x0000000000000001 Time: 0.5",
+        ]
+    )
+    (combination,) = build.layers["c"]
+    assert combination.sides == ("Float((* 256 (# 1 (SHAPE x))),1)", "Half(E0:8,1)")
+    assert (combination.tactic, combination.time_us) == ("maxwell_scudnn_128x32_relu_medium_nn_v1", 10.2553)
+
+
+def test_of_several_partitions_of_a_graph_the_times_known_from_another_are_read() -> None:
+    """As late 10.x prices them: a region whose FP16 has no memory, beside the layers that it would replace."""
+    region = "{ForeignNode[conv...relu]}"
+    build = read_tactics(PARTITIONED)
+    assert [each.time_us for each in build.layers["conv + relu"]] == [5.346, 5.2157]
+    assert build.layers["conv + relu"][1].tactic == "sm80_f16"
+    assert build.prices["Half(10,1)", "Float(10,1)"] == 2.5223
+    assert [(each.time_us, each.short_of_memory) for each in build.layers[region]] == [
+        (5.3459, False),
+        (None, True),
+    ]
+    assert build.gpu == "NVIDIA H100 PCIe"
 
 
 def test_a_record_holds_the_layers_that_multiply_with_the_prices_of_their_formats() -> None:
