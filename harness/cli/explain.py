@@ -257,13 +257,13 @@ def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:
     if reasons:
         yield "lost precision, or no kernel"
         yield from _some(f"  {each}" for each in reasons if not each.toss_up)
+    elif any(each.precision for each in layers):
+        yield "  each runs in the finest precision that was offered"
+    else:
+        yield "  the log does not list the layers of an engine, so not which kernels were taken"
     if close := [each for each in reasons if each.toss_up]:
         yield "closest calls: another build may choose otherwise"
         yield from _some(f"  {each}" for each in close)
-    if not any(each.precision for each in layers):
-        yield "  the log does not list the layers of an engine, so not which kernels were taken"
-    elif not reasons:
-        yield "  each runs in the finest precision that was offered"
     slowest = sorted(timed, key=lambda each: -(each.time_us or 0))[:_SLOWEST]
     if slowest:
         yield "slowest"

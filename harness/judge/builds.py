@@ -69,7 +69,7 @@ def built_layers(build: BuildLog) -> tuple[BuiltLayer, ...]:
 def _built(name: str, build: BuildLog) -> BuiltLayer:
     about, layer = build.of(name), build.engine.get(name)
     if layer is None:
-        return BuiltLayer(name, "", None, "", None if build.engine else _lacking(name, about))
+        return BuiltLayer(name, "", None, "", _lacking(name, about) if build.lacking else None)
     got = Precision(layer.precision)
     precision = "" if got is Precision.UNKNOWN else str(got)
     multiplies = is_compute(layer)

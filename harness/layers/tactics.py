@@ -68,12 +68,13 @@ _EDGE = re.compile(r"\((?P<listed>\w{1,20})\[|\[(?P<before>\w{1,20})\(|Format/Da
 _FUSED = re.compile(
     r"ConstWeights(?P<quantize>Quantize)?Fusion: Fusing (?P<weights>.{1,2000}) with (?P<node>.{1,2000})"
 )
-_AGAIN = re.compile(r"Starting Calibration")
-_GPU = re.compile(r"Selected Device: (?P<gpu>.{1,200})")
+_WHOLE = re.compile(
+    r"(?P<again>Starting Calibration)|Selected Device: (?P<gpu>.{1,200})|(?P<lacking>Could not find any implementation )"
+)
 #: A line without any of these words tells of no tactic.
 _SPOKEN = re.compile(
     "Autotuning|Timing Runner|Tactic|tactics|Skipping t|cached result|"
-    "Computing |Adding ref|Starting C|Name: |Fusing |Selected Device: "
+    "Computing |Adding ref|Starting C|Name: |Fusing |Selected Device: |any implementation "
 )
 
 
@@ -111,7 +112,8 @@ class BuildLog:
     """The tactics of a build: combinations by layer, prices in us by (source, target) format, conversions made.
 
     `engine` has the layers of the engine, with type, tactic and the type of the first input, as far as the log lists
-    them; `unquantised` names the layers into whose weights Q and DQ were folded; `gpu` is the GPU that trtexec names.
+    them; `unquantised` names the layers into whose weights Q and DQ were folded; `gpu` is the GPU that trtexec names,
+    `lacking` whether the build ended with a layer that has no implementation.
     """
 
     layers: dict[str, list[Combination]] = field(default_factory=dict)
@@ -120,6 +122,7 @@ class BuildLog:
     engine: dict[str, Layer] = field(default_factory=dict)
     unquantised: set[str] = field(default_factory=set)
     gpu: str = ""
+    lacking: bool = False
 
     def of(self, layer: str) -> Tactics | None:
         """Return the tactics of a layer with the prices that its formats need; None for a layer without a block."""
@@ -183,15 +186,22 @@ class Reader:
             self._list(found)
         elif found := _FUSED.search(line):
             self._fuse(found)
-        elif found := _GPU.search(line):
-            self._build.gpu = found["gpu"].strip()
-        elif _AGAIN.search(line):
-            self._open, self._build = None, BuildLog(gpu=self._build.gpu)
+        elif found := _WHOLE.search(line):
+            self._whole(found)
         elif found := _CACHED.search(line):
             now = self._combination(found["formats"], pricing=self._conversions)
             self._time(f"Tactic: {found['id']} Time: {found['ms']}", now)
         elif self._open is not None:
             self._runner(line, self._open)
+
+    def _whole(self, found: re.Match[str]) -> None:
+        """Take a word on the build as a whole."""
+        if found["again"]:
+            self._open, self._build = None, BuildLog(gpu=self._build.gpu)
+        elif found["lacking"]:
+            self._build.lacking = True
+        else:
+            self._build.gpu = found["gpu"].strip()
 
     def build(self) -> BuildLog:
         """Return the tactics in the lines taken; of a layer that was built twice, the last."""

@@ -29,6 +29,9 @@ def test_the_layer_that_ended_the_build_has_no_kernel() -> None:
     (lacking,) = built_layers(read_tactics(NO_KERNEL))
     assert lacking.reason is not None
     assert (lacking.reason.why, len(lacking.reason.formats)) == (Why.NO_KERNEL, 3)
+    # A log that is cut ends with a layer as well.
+    (cut,) = built_layers(read_tactics(line for line in NO_KERNEL if "[ERROR]" not in line))
+    assert cut.reason is None
 
 
 def test_changes_begin_with_what_lost_precision_and_leave_out_what_stayed() -> None:
