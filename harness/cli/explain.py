@@ -254,11 +254,16 @@ def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:
     reasons = [each.reason for each in layers if each.reason]
     timed = [each for each in layers if each.time_us is not None]
     yield "tactics, with times as the builder took them on its GPU"
-    if reasons:
+    if clear := [each for each in reasons if not each.toss_up]:
         yield "lost precision, or no kernel"
-        yield from _some(f"  {each}" for each in reasons if not each.toss_up)
+        yield from _some(f"  {each}" for each in clear)
     elif any(each.precision for each in layers):
-        yield "  each runs in the finest precision that was offered"
+        inside = any(each.name.startswith("{ForeignNode[") for each in layers)
+        but = ", save a close call" if reasons else ""
+        yield (
+            f"  each runs in the finest precision that was offered{but}"
+            f"{'; the inside of a region is not printed' if inside else ''}"
+        )
     else:
         yield "  the log does not list the layers of an engine, so not which kernels were taken"
     if close := [each for each in reasons if each.toss_up]:

@@ -69,7 +69,8 @@ _FUSED = re.compile(
     r"ConstWeights(?P<quantize>Quantize)?Fusion: Fusing (?P<weights>.{1,2000}) with (?P<node>.{1,2000})"
 )
 _WHOLE = re.compile(
-    r"(?P<again>Starting Calibration)|Selected Device: (?P<gpu>.{1,200})|(?P<lacking>Could not find any implementation )"
+    r"(?P<again>Starting Calibration)|(?P<lacking>Could not find any implementation )"
+    r"|Selected Device: (?P<gpu>.{1,200})"
 )
 #: A line without any of these words tells of no tactic.
 _SPOKEN = re.compile(

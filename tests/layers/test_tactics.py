@@ -1,4 +1,4 @@
-"""The tactics in verbose build logs: real ones of 8.6.1 and 10.6.0 on an H200, most of their tactic lines left out."""
+"""The tactics in verbose build logs: real ones of 8.6.1, 10.6.0 and 10.16.1, most of their tactic lines left out."""
 
 from __future__ import annotations
 
