@@ -204,6 +204,9 @@ def _compared(about: Tactics, chosen: Combination, timed: Sequence[Combination],
             numbers=f"{numbers}; with conversions {min(known):.2f} us against {taken:.2f} us",
             toss_up=min(known) <= taken * (1 + TOSS_UP),
         )
+    if taken is not None and _us(fastest) > taken * (1 + TOSS_UP):
+        # Conversions can only add to it.
+        return replace(reason, why=Why.SLOWER, numbers=f"{numbers}, {taken:.2f} us with its conversions")
     if slower and _layouts(fastest) == _layouts(chosen):
         close = _us(fastest) <= _us(chosen) * (1 + TOSS_UP)
         return replace(reason, why=Why.SLOWER, numbers=numbers, toss_up=close)
