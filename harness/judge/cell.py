@@ -87,7 +87,7 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     precision = node_precision(outcome.nodes, outcome.layers)
     wish = _wish(cell, outcome)
     classification = classify(outcome, wish, precision)
-    diagnosis = diagnose(outcome, classification)
+    diagnosis = diagnose(outcome, classification, model=cell.variant.model_bytes)
     gpu = took_part(outcome)
     claims = _claims(cell, gpu, classification.cls)
     capability = gpu.compute_capability if gpu else None

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import NamedTuple
 
+import onnx
+
+from harness.case.graph_reader import GraphReader, attribute, opsets
+from harness.case.model import effective_name
 from harness.judge import complaints
 from harness.judge.classify import Classification
 from harness.judge.complaints import NEAR, NO_IMPLEMENTATION, REASON, Place, ended, find_place
 from harness.judge.logs import lacked_name
 from harness.judge.names import named, read_since
-from harness.judge.signatures import GROUP, PLACES, Signature, Where, load_signatures
+from harness.judge.signatures import GROUP, PLACES, Pattern, Signature, Where, load_signatures
 from harness.record.outcome import Outcome
 from harness.words import FINISHED, GOOD, UNJUDGED, Class
 
@@ -45,11 +51,15 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class Texts:
-    """All texts of a record by their place; `order` and `positions` tell which messages are near each other."""
+    """All texts of a record by their place; `order` and `positions` tell which messages are near each other.
+
+    `model` returns the lines about the model that a message and its groups are about, none where no model is at hand.
+    """
 
     by_place: Mapping[str, tuple[Statement, ...]]
     order: tuple[str, ...] = ()
     positions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    model: Callable[..., Iterable[str]] = lambda said, groups: ()  # noqa: ARG005
 
     def around(self, text: str) -> Iterator[str]:
         """Yield the messages near a text."""
@@ -93,18 +103,24 @@ class Note:
 
 
 def diagnose(
-    outcome: Outcome, classification: Classification, signatures: Sequence[Signature] | None = None
+    outcome: Outcome,
+    classification: Classification,
+    signatures: Sequence[Signature] | None = None,
+    *,
+    model: Callable[[], bytes] | None = None,
 ) -> Diagnosis | None:
     """Return the most specific known cause of a failure, or None.
 
     A cell that works or was not judged has no cause. A failed cell is searched whole, one that finished and lost
-    precision or numbers for its warnings alone.
+    precision or numbers for its warnings alone. `model` gives the model, which only some causes ask.
     """
     if classification.cls in GOOD | UNJUDGED:
         return None
     # No error was printed: only warnings may explain the class.
     silent = classification.cls in FINISHED
     texts = searched(outcome, graph=_graph(outcome, classification))
+    if model is not None:
+        texts = replace(texts, model=partial(_about, outcome, cache(lambda: tuple(model_lines(model())))))
     for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings may explain a wrong precision, but never a failure.
         if signature.innocent or (signature.note and not silent):
@@ -230,6 +246,49 @@ def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
     )
 
 
+#: Kinds of attributes that a line about a node holds, and elements of a constant up to which it holds them.
+_PLAIN = frozenset(
+    map(onnx.AttributeProto.AttributeType.Value, ("FLOAT", "INT", "STRING", "FLOATS", "INTS", "STRINGS"))
+)
+_FEW = 8
+
+
+def model_lines(data: bytes) -> Iterator[tuple[str, str]]:
+    """Yield lines about a model as patterns ask it, each with its node: `opset 13`, `ir 8`, `Clip /c: axis=1; x:?x8`.
+
+    A node's line has its attributes in order of their names, then its inputs: `name:1x?x8`, a small constant as
+    `name=0.0,1.0`, and `-` for one that is left out.
+    """
+    model = onnx.load_model_from_string(data)
+    yield "", f"ir {model.ir_version}"
+    yield from (("", f"opset {version}") for domain, version in opsets(model).items() if not domain)
+    reader = GraphReader(model.graph)
+    for node in reader.nodes:
+        plain = (each.name for each in node.attribute if each.type in _PLAIN)
+        named = ((name, attribute(node, name)) for name in sorted(plain))
+        given = (_input(reader, name) for name in node.input)
+        said = ", ".join(f"{name}={value}" for name, value in named)
+        yield effective_name(node), f"{node.op_type} {effective_name(node)}: {said}; {', '.join(given)}"
+
+
+def _input(reader: GraphReader, name: str) -> str:
+    value, shape = reader.value(name) if name else None, reader.shapes.get(name)
+    if value is not None and value.size <= _FEW:
+        return f"{name}={','.join(map(str, value.ravel().tolist()))}"
+    sizes = "" if shape is None else "x".join(str(each) if isinstance(each, int) else "?" for each in shape)
+    return f"{name}:{sizes}" if name else "-"
+
+
+def _about(
+    outcome: Outcome, lines: Callable[[], Iterable[tuple[str, str]]], said: str, groups: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the lines about the model, and about the node that a message is about; about all if it names none."""
+    node = find_place(outcome, said, operator=groups.get("op", ""), node=groups.get("node", "")).node
+    # The record of a model that cannot be read has its cause all the same.
+    with contextlib.suppress(Exception):
+        yield from (line for mine, line in lines() if not mine or not node or mine == node)
+
+
 def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> Iterator[Hit]:
     """Yield the places of a signature, pattern by pattern."""
     for pattern in signature.patterns:
@@ -243,17 +302,29 @@ def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> 
                 **given,
                 **{name: value for name, value in match.groupdict().items() if value is not None},
             }
-            if pattern.unless is not None and any(map(pattern.unless.search, texts.around(said or text))):
+            beside = _beside(pattern, texts, said or text, groups)
+            if beside is None:
                 continue
-            if pattern.near is not None:
-                close = next(filter(None, map(pattern.near.search, texts.around(said or text))), None)
-                if close is None:
-                    continue
-                groups |= {name: value for name, value in close.groupdict().items() if value is not None}
+            groups |= beside
             if signature.standard_op:
                 groups |= read_since(groups.get("op", ""))
             if not signature.standard_op or "first" in groups:
                 yield Hit(pattern.where, text, said or text, groups)
+
+
+def _beside(pattern: Pattern, texts: Texts, said: str, groups: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the groups captured beside a pattern's text, None if a condition there does not hold."""
+    found: dict[str, str] = {}
+    if pattern.unless is not None and any(map(pattern.unless.search, texts.around(said))):
+        return None
+    for regex, lines in ((pattern.near, texts.around), (pattern.model, partial(texts.model, groups=groups))):
+        match = regex and next(filter(None, map(regex.search, lines(said))), None)
+        if regex is not None and match is None:
+            return None
+        found |= {
+            name: value for name, value in (match.groupdict() if match else {}).items() if value is not None
+        }
+    return found
 
 
 def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, at_error: bool = True) -> Diagnosis:

@@ -26,7 +26,7 @@ FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
 Where = Literal["errors", "parser", "warnings", "native", "any", "reasons", "missing_api", "names", "graph"]
 
 PLACES: tuple[Where, ...] = get_args(Where)
-_BESIDE = ("near", "unless")
+_BESIDE = ("near", "unless", "model")
 SAID = ("title", "cause", "advice")
 _TEXTS = (*SAID, "harmless")
 #: Parts that several patterns share, written {{NAME}} in them.
@@ -48,12 +48,16 @@ _LOOKED_UP = {"op", "node", "first", "lower"}
 
 @dataclass(frozen=True)
 class Pattern:
-    """A regular expression over one message; a message close to it must have `near`, and no one may have `unless`."""
+    """A regular expression over one message; a message close to it must have `near`, and no one may have `unless`.
+
+    `model` must be found in a line about the model (diagnosis.py); where the model is not at hand it never is.
+    """
 
     where: Where
     regex: re.Pattern[str]
     near: re.Pattern[str] | None = None
     unless: re.Pattern[str] | None = None
+    model: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def _bad_regexes(document: Document) -> Iterator[Problem]:
                 yield Problem(
                     document.line(whole),
                     whole,
-                    "needs one place, with `near` and `unless` beside it at most; write a pattern each",
+                    "needs one place, with `near`, `unless` and `model` beside it at most; write a pattern each",
                 )
 
 
@@ -185,8 +189,10 @@ def _signature(entry: dict[str, Any]) -> Signature:
 
 
 def _captured(pattern: Pattern) -> set[str]:
-    near = pattern.near.groupindex if pattern.near else {}
-    return {*pattern.regex.groupindex, *near, *_GIVEN.get(pattern.where, ())}
+    beside = (each.groupindex for each in (pattern.near, pattern.model) if each)
+    return {*pattern.regex.groupindex, *(name for names in beside for name in names)} | {
+        *_GIVEN.get(pattern.where, ())
+    }
 
 
 def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:

@@ -106,7 +106,7 @@ def _of_parser(judged: Judged, error: ParserError) -> Blocker | None:
         return None
     # The log holds all refusals, and the first signature that it matches may be another one's.
     quiet = replace(alone, messages=(), native_output="", error="")
-    diagnosis = diagnose(quiet, judged.classification)
+    diagnosis = diagnose(quiet, judged.classification, model=judged.cell.variant.model_bytes)
     if diagnosis is None and len(judged.outcome.parser_errors) == 1:
         diagnosis = judged.diagnosis
     return _blocker(judged, (place.node,), diagnosis, error.text.strip().partition("\n")[0])

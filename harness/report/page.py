@@ -251,7 +251,7 @@ def _signature(signature: Signature) -> dict[str, Any]:
             ]
             for pattern in signature.patterns
             # A pasted log comes without its model.
-            if pattern.where != "graph"
+            if pattern.where != "graph" and pattern.model is None
         ],
     }
 

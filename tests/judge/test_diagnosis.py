@@ -7,16 +7,18 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from onnx import helper
 
 from harness.case import load_cases
 from harness.judge.classify import Classification, Lost
 from harness.judge.diagnosis import Diagnosis, diagnose, notes
 from harness.judge.findings import explain
 from harness.judge.signatures import load_signatures
-from harness.record.outcome import End, Node
+from harness.record.outcome import End, Node, ParserError
 from harness.words import GOOD, UNJUDGED, Class, Precision
 from tests.judge.said import BUILD_FAILED, found_id, outcome
 from tests.judge.texts import INNOCENT, LOGS, NEAR_MISSES, NOTES, SILENT, TALKING, TEXTS
+from tests.models import data
 
 pytestmark = pytest.mark.unit
 CASES = Path(__file__).parents[2] / "cases"
@@ -76,7 +78,63 @@ def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> N
 
 def test_every_signature_is_tested_by_a_real_text() -> None:
     tested = {name for name, *_ in (*TEXTS, *INNOCENT, *SILENT)} | {name for name, _ in (*NOTES, *LOGS)}
+    tested |= {"runtime-ir-stamped", "scatter-reduction-none", "node-refused"}
     assert {signature.id for signature in load_signatures()} == tested
+
+
+@pytest.mark.parametrize("most", [9, 10, 11, 12, 13])
+def test_an_ir_version_is_lowered_alone_where_the_opset_lets_it(most: int) -> None:
+    """The newest opset that came with each IR version that a runtime reads, and every older one."""
+    newest = {9: 20, 10: 21, 11: 23, 12: 24, 13: 24}[most]
+    text = ("errors", f"Unsupported model IR version: {most + 1}, max supported IR version: {most}")
+    assert found_id(text) == f"runtime-ir-{ {9: 10, 10: 11, 11: 11, 12: 13, 13: 14}[most] }"
+    for opset in range(1, 29):
+        model = data.model(opset=opset).SerializeToString()
+        found = diagnose(outcome(text), BUILD_FAILED, model=lambda given=model: given)
+        assert found is not None
+        assert (found.id == "runtime-ir-stamped") == (opset <= newest)
+        if opset <= newest:
+            assert f"opset {opset}" in found.cause
+            assert f"ir_version = {most}" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("reduction", "name"), [("none", "scatter-reduction-none"), ("add", "scatter-reduction")]
+)
+def test_a_cause_asks_the_node_that_is_refused_and_no_other(reduction: str, name: str) -> None:
+    nodes = [
+        helper.make_node("ScatterND", list("xiu"), [each], name=each, reduction=how)
+        for each, how in (("/a", reduction), ("/b", "add" if reduction == "none" else "none"))
+    ]
+    graph = helper.make_graph(nodes, "g", [], [])
+    model = helper.make_model(graph).SerializeToString()
+    refused = ParserError('Assertion failed: !attrs.count("reduction")', node="/a", operator="ScatterND")
+    record = outcome(parser_errors=(refused,), nodes=(Node("/a", "ScatterND"), Node("/b", "ScatterND")))
+    found = diagnose(record, BUILD_FAILED, model=lambda: model)
+    assert found is not None
+    assert (found.id, found.node) == (name, "/a")
+    without = diagnose(record, BUILD_FAILED)
+    assert without is not None
+    assert without.id == "scatter-reduction"
+
+
+def test_a_model_that_cannot_be_read_is_asked_nothing() -> None:
+    text = ("errors", "Unsupported model IR version: 10, max supported IR version: 9")
+    found = diagnose(outcome(text), BUILD_FAILED, model=lambda: b"no model")
+    assert found is not None
+    assert found.id == "runtime-ir-10"
+
+
+@pytest.mark.parametrize("node", ["", "/n"])
+def test_a_refused_node_is_said_of_the_model_and_a_refused_call_of_the_call(node: str) -> None:
+    text = "INode::set: Error Code 3: API Usage Error (Parameter check failed, condition: x > 0. In f at a.cpp:1)"
+    errors = (ParserError(f"Invalid Node - /n\n{text}", "INVALID_NODE", "/n", "Foo"),) if node else ()
+    found = diagnose(
+        outcome(("errors", text), parser_errors=errors, nodes=(Node("/n", "Foo"),)), BUILD_FAILED
+    )
+    assert found is not None
+    assert found.id == ("node-refused" if node else "usage-error")
+    assert "condition: x > 0" in found.cause
 
 
 def told_of(operator: str, asked: tuple[str, str], cls: str, *, lost: str = "/the node") -> Diagnosis | None:

@@ -113,7 +113,7 @@ def test_generic_ones_are_tried_after_all_others_and_each_text_is_one_line(tmp_p
         (("    - errors: 'x(?P<n>y)'", "    []"), "3: [0].patterns: is empty; fill it in or delete it"),
         (
             ("y)'", "y)'\n      parser: z"),
-            "3: [0].patterns[0]: needs one place, with `near` and `unless` beside it",
+            "3: [0].patterns[0]: needs one place, with `near`, `unless` and `model` beside it",
         ),
         (
             ("title: t", "title: t\n  title: u"),
