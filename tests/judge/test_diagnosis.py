@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_an_ir_version_is_lowered_alone_where_the_opset_lets_it(most: int) -> No
     assert found_id(text) == f"runtime-ir-{ {9: 10, 10: 11, 11: 11, 12: 13, 13: 14}[most] }"
     for opset in range(1, 29):
         model = data.model(opset=opset).SerializeToString()
-        found = diagnose(outcome(text), BUILD_FAILED, model=lambda given=model: given)
+        found = diagnose(outcome(text), BUILD_FAILED, model=partial(bytes, model))
         assert found is not None
         assert (found.id == "runtime-ir-stamped") == (opset <= newest)
         if opset <= newest:
