@@ -40,6 +40,7 @@ _FLOATING = FLOATS | frozenset(WEIGHTS.values())
 _LISTED = {
     State.BLOCKED: "is blocked",
     State.REPORTED: "holds a graph that fails",
+    State.IGNORED: "builds, and is not obeyed",
     State.RESTRICTED: "is restricted",
 }
 _UNINTERESTING = frozenset({Precision.UNKNOWN, Precision.INT32, Precision.INT64, Precision.BOOL})

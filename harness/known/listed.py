@@ -159,6 +159,15 @@ def _real(use: Use) -> bool | None:
     return None if not shape or shape[-1] is None else len(shape) < 3 or shape[-1] == 1  # noqa: PLR2004
 
 
+def _axes_or_sizes(use: Use) -> bool | None:
+    extents = use.scope.shapes.get(use.given(0))
+    if use.listed("axes") or use.given(1):
+        return True
+    # A name that shape inference made up may stand for a size that the engine knows.
+    named = [each for each in extents or () if isinstance(each, str) and not each.startswith("unk__")]
+    return False if named else _static(use)
+
+
 def _static(use: Use) -> bool | None:
     shape = use.shape()
     return True if shape is not None and None not in shape else None
@@ -177,13 +186,14 @@ def _position(use: Use) -> bool | None:
     return None if kind is None else kind == onnx.TensorProto.INT64
 
 
-#: By name in operators.tsv: whether a use keeps a restriction, None if the graph does not decide.
+#: By name in operators.tsv: whether a use keeps a restriction or a condition, None if the graph does not decide.
 KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "attention-attributes": lambda use: (
         not (use.attribute("qk_matmul_output_mode", 0) or use.attribute("softcap", 0.0))
     ),
     "attention-outputs": lambda use: not any(use.node.output[1:]),
     "attention-rank": lambda use: _all(*(use.rank(at, 4) for at in range(4) if use.given(at))),
+    "axes-or-sizes": _axes_or_sizes,
     "branches-broadcast": lambda use: _branches(use, broadcast=True),
     "branches-rank": lambda use: _branches(use, broadcast=False),
     "cache-axis": lambda use: use.attribute("axis", -2) == -2,  # noqa: PLR2004
@@ -210,6 +220,10 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "no-input-forget": lambda use: not use.attribute("input_forget", 0),
     "no-reduction": lambda use: use.attribute("reduction", "none") == "none",
     "no-training": lambda use: False if use.constant(2) is False else _zero(use),
+    "noop-without-effect": lambda use: bool(
+        not use.attribute("noop_with_empty_axes", 0) or use.listed("axes") or use.given(1)
+    ),
+    "whole-shape": lambda use: not use.attribute("start", 0) and use.attribute("end") is None,
     "pads-alike": lambda use: _halves(use.listed("pads")),
     "plain-value": lambda use: (
         not {"sparse_value", "value_string", "value_strings"} & {item.name for item in use.node.attribute}
@@ -220,6 +234,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "rank-3-to-5": lambda use: use.rank(0, 3, 4, 5),
     "rank-4": lambda use: use.rank(0, 4),
     "real-input": _real,
+    "reduction-left-out": lambda use: use.attribute("reduction") is None,
     "resize-axes": _resize_axes,
     "resize-modes": _modes,
     "resize-policy": lambda use: use.attribute("keep_aspect_ratio_policy", "stretch") == "stretch",
@@ -275,6 +290,7 @@ class State(Word):
 
     BLOCKED: NVIDIA's table lacks the importer or the type, or has a restriction that the graph breaks.
     REPORTED: the graph holds a pattern that is claimed to fail.
+    IGNORED: it builds, and the importer does not obey an attribute, by its source: numbers are wrong in silence.
     RESTRICTED: the table restricts the operator, and the graph does not decide whether it complies.
     UNKNOWN: there is no table, or two tables disagree.
     CLEAR: the tables hold no objection, which is no promise.
@@ -282,6 +298,7 @@ class State(Word):
 
     BLOCKED = "blocked"
     REPORTED = "reported"
+    IGNORED = "ignored"
     RESTRICTED = "restricted"
     UNKNOWN = "unknown"
     CLEAR = "clear"
@@ -356,9 +373,9 @@ class StaticModel:
         return tuple(dict.fromkeys(each for each in found if each))
 
     def drawn_on(self, target: Target) -> Finding | None:
-        """Return the gravest finding of the tables if it is drawn: blocked or restricted."""
+        """Return the gravest finding of the tables if it is drawn: blocked, ignored or restricted."""
         first = next(iter(ranked(self.on(target))), None)
-        return first if first and first.state in (State.BLOCKED, State.RESTRICTED) else None
+        return first if first and first.state in (State.BLOCKED, State.IGNORED, State.RESTRICTED) else None
 
     def remark(self, target: Target) -> str:
         """Return a sentence if the opset is above the highest in the target's table, else ""."""
@@ -405,12 +422,17 @@ def _restricted(use: Use, importer: Importer) -> tuple[State, str]:
     lacking = [kind for kind in _kinds(use) if kind not in importer.types]
     if lacking:
         return State.BLOCKED, f"not in {lacking[0]}"
-    kept = {name: KEPT[name](use) for name in importer.restrictions}
-    for state, answer in ((State.BLOCKED, False), (State.RESTRICTED, None)):
-        broken = [restrictions()[name] for name, each in kept.items() if each is answer]
-        if broken:
-            return state, "; ".join(broken)
-    return State.CLEAR, ""
+    answers = [(State.BLOCKED, KEPT[name](use), restrictions()[name]) for name in importer.restrictions]
+    answers += [
+        (State(fact.state), KEPT[fact.condition](use), f"{fact.words} ({fact.link})")
+        for fact in importer.facts
+    ]
+    found: dict[State, list[str]] = {}
+    for state, kept, words in answers:
+        if not kept:
+            found.setdefault(state if kept is False else State.RESTRICTED, []).append(words)
+    worst = min(found, key=list(State).index, default=State.CLEAR)
+    return worst, "; ".join(found.get(worst, ()))
 
 
 def _kinds(use: Use) -> Iterable[str]:

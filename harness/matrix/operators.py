@@ -14,11 +14,22 @@ _NONE, _SAME = "-", "="
 
 
 @dataclass(frozen=True)
+class Fact:
+    """How importers' sources treat an attribute: `state` is what comes of a broken condition, `link` the line."""
+
+    state: str
+    condition: str
+    words: str
+    link: str
+
+
+@dataclass(frozen=True)
 class Importer:
-    """A parser's support of an operator: element types ("FP32", "INT8"), and names of restrictions."""
+    """A parser's support of an operator: element types ("FP32", "INT8"), names of restrictions, further facts."""
 
     types: frozenset[str]
     restrictions: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,7 @@ def operator_tables() -> tuple[OperatorTable, ...]:
             heads.append(cells)
         elif not kind.startswith("@"):
             rows.append((kind, cells))
+    facts = _facts()
     imported: list[dict[str, Importer]] = [{} for _ in heads]
     for operator, cells in rows:
         found = _NONE
@@ -52,11 +64,26 @@ def operator_tables() -> tuple[OperatorTable, ...]:
             if found != _NONE:
                 types, *restrictions = found.split(" ")
                 names = tuple(each.removeprefix("!") for each in restrictions)
-                imported[at][operator] = Importer(frozenset(types.split(",")), names)
+                release = Version(heads[at][0])
+                held = tuple(
+                    fact for first, last, fact in facts.get(operator, ()) if first <= release <= last
+                )
+                imported[at][operator] = Importer(frozenset(types.split(",")), names, held)
     return tuple(
         OperatorTable(release, int(opset), link, importers)
         for (release, opset, link), importers in zip(heads, imported, strict=True)
     )
+
+
+def _facts() -> dict[str, list[tuple[Version, Version, Fact]]]:
+    """Return by operator the facts of the importers' sources, each with its first and its last release."""
+    found: dict[str, list[tuple[Version, Version, Fact]]] = {}
+    for line in _lines():
+        if line.startswith("@attribute\t"):
+            operators, first, last, *fact = line.split("\t")[1:]
+            for operator in operators.split(","):
+                found.setdefault(operator, []).append((Version(first), Version(last), Fact(*fact)))
+    return found
 
 
 @cache

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.case import Expectation
 from harness.known.listed import KEPT, Finding, State, StaticModel
 from harness.matrix import load_matrix
-from harness.matrix.operators import restrictions
+from harness.matrix.operators import operator_tables, restrictions
 from harness.models.matches import Match
 from harness.models.own.model import Wanted, own_model
 from harness.models.static import read_models, static_answers
@@ -52,7 +52,13 @@ def graph(
 
 
 def test_every_restriction_has_its_predicate() -> None:
-    assert set(KEPT) == set(restrictions())
+    facts = {
+        fact.condition
+        for table in operator_tables()
+        for each in table.importers.values()
+        for fact in each.facts
+    }
+    assert set(KEPT) == {*restrictions(), *facts}
 
 
 def test_an_operator_is_blocked_until_a_table_has_it_and_stays_from_then_on() -> None:
@@ -60,6 +66,48 @@ def test_an_operator_is_blocked_until_a_table_has_it_and_stays_from_then_on() ->
     (found,) = on("8.6.1", model)
     assert (found.state, found.restriction, found.first) == (State.BLOCKED, "no importer", "10.0")
     assert states(model, "10.0.1", "10.3.0", "11.2.1") == ["clear"] * 3
+
+
+def squeeze(axis: int | str | None, **attributes: Any) -> onnx.ModelProto:
+    value = helper.make_tensor_value_info
+    node = helper.make_node("Squeeze", ["x"], ["y"], name="n", **attributes)
+    made = helper.make_graph([node], "g", [value("x", 1, [axis, 8, 1])], [value("y", 1, None)])
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 11)])
+
+
+SCATTERED = {"i": np.zeros((2, 4), np.int64), "u": np.ones((2, 4), np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (graph("ScatterElements", SCATTERED, opset=18, reduction="add"), "ignored ignored restricted unknown clear"),
+        (graph("ScatterElements", SCATTERED, opset=18, reduction="none"), "clear clear clear clear clear"),
+        (graph("ScatterND", {"i": np.zeros((2, 1), np.int64), "u": SCATTERED["u"]}, opset=18, reduction="add"),
+         "ignored ignored blocked blocked blocked"),
+        (graph("ScatterND", {"i": np.zeros((2, 1), np.int64), "u": SCATTERED["u"]}, opset=18, reduction="none"),
+         "clear clear blocked unknown clear"),
+        (squeeze("n"), "blocked blocked blocked unknown clear"),
+        (squeeze(None), "restricted restricted restricted unknown clear"),
+        (squeeze(2), "clear clear clear clear clear"),
+        (squeeze("n", axes=[2]), "clear clear clear clear clear"),
+        (graph("Shape", {}, start=1), "ignored ignored clear clear clear"),
+        (graph("ReduceSum", {}, noop_with_empty_axes=1), "ignored ignored clear clear clear"),
+        (graph("ReduceSum", {"a": [0]}, noop_with_empty_axes=1), "clear clear clear clear clear"),
+        (graph("MaxPool", {}, shape=(1, 1, 8, 8), kernel_shape=[2, 2], dilations=[2, 2]),
+         "ignored ignored blocked blocked blocked"),
+        (graph("Resize", {"r": np.array([], np.float32), "s": np.ones(2, np.float32)}, opset=18, antialias=1,
+               mode="linear"), "ignored ignored blocked blocked blocked"),
+    ],
+)  # fmt: skip
+def test_an_attribute_that_an_importer_does_not_obey_is_told_with_its_source(
+    model: onnx.ModelProto, told: str
+) -> None:
+    """On 8.6, 9.2, 10.0, 10.6 between two tables, and 10.15; each with the address of the importer."""
+    versions = ("8.6.1", "9.2.0", "10.0.1", "10.6.0", "10.15.1")
+    assert states(model, *versions) == told.split()
+    found = on("8.6.1", model)
+    assert all("onnx-tensorrt/blob" in str(each.restriction) for each in found)
 
 
 def test_a_model_that_cannot_be_read_costs_no_other_its_answer() -> None:
