@@ -16,14 +16,12 @@ from harness.known.listed import Finding, State
 from harness.models.check import (
     Answer,
     ModelStep,
-    Trouble,
     changes,
     coverage,
     lost_by_time,
     median_ms,
     ran,
     sizes_doubted,
-    troubles,
     untold,
 )
 from harness.models.checking import Asked, Begun, Behind, Concluded, Ended, Event, Unread
@@ -233,17 +231,15 @@ def _short(text: str) -> str:
 def _static(answers: Sequence[Answer], *, several: bool) -> Iterator[str]:
     """Yield a line for each group of targets with one answer, and its findings, for cells that did not run here.
 
-    An engine that was built and not run has only claims about running here. A cleared model comes with the
-    builders of other products that refuse it here, and with reports on another platform.
+    An engine that was built and not run has only claims about running here. A cleared model comes with reports on
+    another platform.
     """
     shown = [(each, found) for each in answers if (found := _findings(each))]
     groups = _grouped(((each.model, *found), each.target) for each, found in shown)
     if groups:
         yield _NOT_RUN
     for (model, state, *told), targets in groups.items():
-        clear = (
-            f", which is no promise that it builds{_refused(model, answers)}" if state is State.CLEAR else ""
-        )
+        clear = ", which is no promise that it builds" if state is State.CLEAR else ""
         yield f"  {f'{model}: ' if several else ''}{state:<10} {targets}{clear}"
         yield from (f"    {line}" for line in told)
 
@@ -258,12 +254,6 @@ def _findings(answer: Answer) -> tuple[str, ...]:
         return ()
     remark = "" if here else static.remark
     return (wanted, *_kinds(findings), *_kinds(static.elsewhere), *filter(None, [remark]))
-
-
-def _refused(model: str, answers: Sequence[Answer]) -> str:
-    """Return the builders that refused a model here; "" without one."""
-    refusing = [each for each in answers if each.model == model and Trouble.BUILD in troubles(each.judged)]
-    return f"; refused here by {', '.join(each.target for each in refusing)}" if refusing else ""
 
 
 def _kinds(findings: Sequence[Finding]) -> Iterator[str]:

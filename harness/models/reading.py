@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -126,7 +127,7 @@ def _refusing(file: Path, remedy: str) -> Iterator[None]:
     try:
         yield
     except DecodeError as error:
-        raise HandledError(f"{file}: is no ONNX model ({error}); {remedy}") from error
+        raise HandledError(f"{file}: is no ONNX model ({_instead(file) or error}); {remedy}") from error
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         reason = str(error)
         if isinstance(error, OSError) and error.strerror:
@@ -140,8 +141,82 @@ def _parsed(file: Path, remedy: str) -> onnx.ModelProto:
     check_file(file, LARGE)
     model = onnx.load(file, load_external_data=False)
     if not model.graph.node:
-        raise HandledError(f"{file}: has no node in its graph; {remedy}")
+        found = _instead(file) or "has no node in its graph"
+        raise HandledError(f"{file}: {found}; {remedy}")
     return model
+
+
+#: Other files by the bytes that they begin with, or hold at a place.
+_OTHERS: Sequence[tuple[int, bytes, str]] = (
+    (0, b"PK\x03\x04", "it is a ZIP archive, as PyTorch saves its models in one too"),
+    (0, b"\x1f\x8b", "it is packed by gzip"),
+    (0, b"\xfd7zXZ", "it is packed by xz"),
+    (0, b"BZh", "it is packed by bzip2"),
+    (0, b"\x28\xb5\x2f\xfd", "it is packed by zstd"),
+    (0, b"7z\xbc\xaf", "it is a 7z archive"),
+    (257, b"ustar", "it is a tar archive"),
+    (0, b"\x89HDF", "it is an HDF5 file, as Keras saves"),
+    (0, b"\x7fELF", "it is a program or library of Linux"),
+    (0, b"GGUF", "it is a GGUF file"),
+    (0, b"ftrt", "it is a plan of TensorRT, an engine that is built already"),
+    (4, b"TFL3", "it is a model of TensorFlow Lite"),
+    (4, b"ORTM", "it is a model in ONNX Runtime's own format"),
+    (8, b'{"', "it is a safetensors file, weights without a graph"),
+    (0, b"\x80\x02", "it is a pickle, as PyTorch saved once"),
+    (0, b"version https://git-lfs", "it is a pointer of Git LFS; fetch the file with `git lfs pull`"),
+)
+#: The wire types of the fields that a model's message has, by their numbers.
+_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
+_LOOKED_AT = 4096
+
+
+def _instead(file: Path) -> str:
+    """Return what a file is that is no model, in words: of another format, text, cut off, empty; "" if unknown."""
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        start = stream.read(_LOOKED_AT)
+        if not start:
+            return "it is empty"
+        for at, magic, said in _OTHERS:
+            if start.startswith(magic, at):
+                return said
+        # A character may be cut in two at the end.
+        text = start.decode("utf-8", "ignore")
+        if len(text.encode()) > len(start) - 4 and all(each.isprintable() or each.isspace() for each in text):
+            return f"it is text, which begins {text[:40].strip()!r}"
+        return _cut_off(stream, size)
+
+
+def _cut_off(stream: BinaryIO, size: int) -> str:
+    """Return that a model ends before its last field does, and where that would end; "" if it does not."""
+    stream.seek(0)
+    while (key := _varint(stream)) is not None:
+        number, kind = key >> 3, key & 7
+        if _FIELDS.get(number) != kind or (length := _varint(stream)) is None:
+            return ""
+        end = stream.tell() + (length if kind else 0)
+        if end > size:
+            return f"it is cut off: it has {size} bytes, and needs {end} at least"
+        stream.seek(end)
+    return ""
+
+
+def _varint(stream: BinaryIO) -> int | None:
+    """Return the next number of a message, None at its end."""
+    found = 0
+    for shift in range(0, 70, 7):
+        byte = stream.read(1)
+        if not byte:
+            return None
+        more, part = divmod(byte[0], 128)
+        found |= part << shift
+        if not more:
+            return found
+    return None
+
+
+def _location(tensor: onnx.TensorProto) -> str:
+    return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
 
 
 def _whole(file: Path, model: onnx.ModelProto) -> onnx.ModelProto:
@@ -152,6 +227,11 @@ def _whole(file: Path, model: onnx.ModelProto) -> onnx.ModelProto:
             f"{file}: has {size / 2**30:.1f} GiB of weights, and a model with its weights may have 2; "
             "cut it into parts, or give a smaller one of the same layers"
         )
+    for name in dict.fromkeys(map(_location, outside(model))):
+        if name and not (file.parent / name).exists():
+            raise HandledError(
+                f"{file}: its weights are to lie in {name!r}, and no such file is there; put it beside the model"
+            )
     onnx.load_external_data_for_model(model, str(file.parent))
     return model
 
@@ -169,7 +249,7 @@ def _weights(folder: Path, tensors: list[onnx.TensorProto]) -> Weights:
     ends: dict[str, int] = {}
     for tensor in tensors:
         said = {entry.key: entry.value for entry in tensor.external_data}
-        name = said.get("location", "")
+        name = _location(tensor)
         ends[name] = max(ends.get(name, 0), int(said.get("offset") or 0) + _length(tensor))
     for name, end in ends.items():
         path = (folder / name).resolve()

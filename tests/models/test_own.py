@@ -116,7 +116,18 @@ def test_a_flag_that_no_version_has_is_one_sentence() -> None:
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(None, "No such file"), (b"no model", "no ONNX model|no node"), (b"", "has no node in its graph")],
+    [
+        (None, "No such file"),
+        (b"", "it is empty"),
+        (b"no model", "it is text, which begins 'no model'"),
+        ("Stra\u00dfe ".encode() * 1000, "it is text, which begins 'Stra\u00dfe"),
+        (b"PK\x03\x04" + b"\0" * 40, "it is a ZIP archive"),
+        (b"\x1f\x8b\x08" + b"\xff" * 40, "it is packed by gzip"),
+        (b"\x18\0\0\0TFL3" + b"\xff" * 40, "it is a model of TensorFlow Lite"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"),
+        (b"\xff\xff\xff\xff", r"Wire format|is no ONNX model \("),
+        (data.model().SerializeToString()[:-9], r"it is cut off: it has \d+ bytes, and needs \d+"),
+    ],
 )
 def test_a_file_that_is_no_model_is_one_sentence(
     tmp_path: Path, content: bytes | None, sentence: str
@@ -138,7 +149,7 @@ def test_weights_beside_the_model_are_read_with_it_and_missed_where_they_are_not
     (tensor,) = onnx.load_model_from_string(load_own(path).variant.model_bytes()).graph.initializer
     assert np.array_equal(numpy_helper.to_array(tensor), np.ones((4, 2), np.float32))
     (tmp_path / "beside.data").unlink()
-    with pytest.raises(HandledError, match=r"beside\.data"):
+    with pytest.raises(HandledError, match=r"are to lie in 'beside\.data'.*; put it beside the model"):
         load_own(path)
 
 

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.case import Expectation
+from harness.case import Calibrator, Expectation
 from harness.known.listed import KEPT, Finding, State, StaticModel
 from harness.matrix import load_matrix
 from harness.matrix.operators import operator_tables, restrictions
@@ -236,5 +236,22 @@ def test_a_failure_of_a_pattern_is_told_where_what_is_known_here_leaves_it_open(
     each = judged("int8", "int8", **here)
     known = replace(each.cell.case, variants=(replace(own.variant, expectations=tuple(claims)),))
     held = Holds(Match(known, known.variants[0], (("/a",),)))
+    answer = static_answers([own], [each], held)[each.cell.id]  # type: ignore[arg-type]
+    assert (answer.state is State.REPORTED) is told
+
+
+@pytest.mark.parametrize(("mine", "told"), [(None, False), (Calibrator("entropy"), True)])
+def test_a_report_of_a_calibrator_is_told_of_a_model_that_is_calibrated(
+    mine: Calibrator | None, told: bool
+) -> None:
+    own = own_model(data.model(), "m.onnx", Wanted(), name="m")
+    each = judged("int8", "int8", **NOT_RUN)
+    claims = (says(Class.BUILD_FAILED, Basis.REPORTED),)
+    reported = replace(
+        own.variant, expectations=claims, recipe=replace(own.variant.recipe, calibrator=Calibrator("entropy"))
+    )
+    mine_too = replace(each.cell.variant, name="m", recipe=replace(each.cell.variant.recipe, calibrator=mine))
+    each = replace(each, cell=replace(each.cell, variant=mine_too))
+    held = Holds(Match(replace(each.cell.case, variants=(reported,)), reported, (("/a",),)))
     answer = static_answers([own], [each], held)[each.cell.id]  # type: ignore[arg-type]
     assert (answer.state is State.REPORTED) is told
