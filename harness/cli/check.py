@@ -242,6 +242,13 @@ def _fail_on(text: str) -> frozenset[Trouble]:
 
 def _add_further(command: argparse.ArgumentParser) -> None:
     command.add_argument(
+        "--seconds",
+        type=positive,
+        default=60,
+        metavar="N",
+        help="begin no target and seek no blocker after that time (default: 60)",
+    )
+    command.add_argument(
         "--no-blockers",
         dest="blockers",
         action="store_false",

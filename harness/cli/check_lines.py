@@ -51,12 +51,21 @@ def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Ite
             yield from concluded(event, options.flags, several=several)
         case Behind():
             yield from _behind(event)
-        case Asked() if event.asking.before and not event.asking.troubled:
-            label, none = event.asking.model.label, "no target that ran"
-            if options.leave_float == "auto":
-                yield f"{label}: nothing is to be left in floating point: {none} loses anything"
-            if options.workarounds and not event.asking.untold:
-                yield f"{label}: no workaround is needed: {none} fails to build it or loses anything"
+        case Asked() if event.asking.before:
+            yield from _asked(event, options)
+
+
+def _asked(event: Asked, options: argparse.Namespace) -> Iterator[str]:
+    """Yield what is left to ask of a model that fails, or why nothing was asked of one that does not."""
+    label, none = event.asking.model.label, "no target that ran"
+    if event.asking.troubled:
+        if not options.workarounds:
+            yield f"{label}: --try-workarounds tries every known way round on it"
+        return
+    if options.leave_float == "auto":
+        yield f"{label}: nothing is to be left in floating point: {none} loses anything"
+    if options.workarounds and not event.asking.untold:
+        yield f"{label}: no workaround is needed: {none} fails to build it or loses anything"
 
 
 def head(model: OwnModel) -> Iterator[str]:

@@ -37,10 +37,11 @@ def blockers(
     attempt: Callable[[onnx.ModelProto, tuple[Profile, ...]], Judged],
     *,
     clock: Callable[[], float] = time.monotonic,
+    most_seconds: float = MOST_SECONDS,
 ) -> Blockers:
     """Return all that keeps a model from being built; `first` is the outcome of the whole.
 
-    `attempt` returns the outcome of a part. The search ends after MOST_TRIES tries or MOST_SECONDS, and says so.
+    `attempt` returns the outcome of a part. The search ends after MOST_TRIES tries or `most_seconds`, and says so.
     """
     began, tries, judged = clock(), 0, first
     cutter = Cutter(model, first.cell.variant.recipe.profiles)
@@ -48,10 +49,13 @@ def blockers(
     behind: tuple[str, ...] = ()
     while True:
         mine = list(accused(judged, after_cut=bool(found)))
-        end = _ended(judged, mine, found, tries, clock() - began)
+        found += mine
+        end = _ended(judged, mine, tries)
+        if not end and (tries >= MOST_TRIES or clock() - began > most_seconds):
+            spent = f"{tries} tries and {clock() - began:.0f} s"
+            end = f"the search ended after {spent}; there may be more (--seconds gives more time)"
         if end:
             break
-        found += mine
         part = cutter.without({node for each in found for node in each.nodes})
         if part is None:
             end = "nothing is left that could be built"
@@ -82,9 +86,9 @@ def blamed(judged: Judged) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lost or [node for each in accused(judged) for node in each.nodes]))
 
 
-def _ended(judged: Judged, mine: list[Blocker], found: list[Blocker], tries: int, seconds: float) -> str:
+def _ended(judged: Judged, mine: list[Blocker], tries: int) -> str:
     """Return how a search ends here, "" if it goes on."""
-    what = "the rest" if found else "it"
+    what = "the rest" if tries else "it"
     cls = judged.classification.cls
     if engine_made(judged):
         return f"{what} builds"
@@ -94,8 +98,6 @@ def _ended(judged: Judged, mine: list[Blocker], found: list[Blocker], tries: int
         return (
             f"{what} {PREDICATE[cls]}, and no node of the main graph is named: {judged.classification.reason}"
         )
-    if tries >= MOST_TRIES or seconds > MOST_SECONDS:
-        return f"the search ended after {tries} tries and {seconds:.0f} s; there may be more"
     return ""
 
 

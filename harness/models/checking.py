@@ -15,7 +15,7 @@ from harness.judge.cell import Judged
 from harness.matrix import Matrix, load_matrix
 from harness.models.check import Answer, ModelStep
 from harness.models.further import Asking, Questions
-from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
+from harness.models.own.data import Clock, Given, OwnPrepared, built_with, fitted, read_libraries
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_case, own_model
 from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.static import patterns, static_answers
@@ -107,8 +107,9 @@ class Check:
     batches of each input for an INT8 calibrator, along the first axis; all three may be files. `max_rel` and `cosine`
     are how far an output may be off, by default by its precision. `plugins` are compiled libraries. `want` is "auto"
     for the precision that the graph asks of each node, "none", or a pattern of node names. `blockers`, `leave_float`
-    ("auto" or nodes) and `workarounds` are tries beyond the models as they are. Raises HandledError for a file that is
-    no model, for an unknown name, and for data that do not fit.
+    ("auto" or nodes) and `workarounds` are tries beyond the models as they are. After `seconds` no target is begun, and
+    no blocker sought; engines at work are waited for, and `leave_float` and `workarounds` have bounds of their own.
+    Raises HandledError for a file that is no model, for an unknown name, and for data that do not fit.
     """
 
     models: Model | Sequence[Model]
@@ -131,6 +132,7 @@ class Check:
     blockers: bool = True
     leave_float: str | Sequence[str] = ""
     workarounds: bool = False
+    seconds: float = 60.0
     matrix: str | Path | Matrix | None = None
     cases: Path | Sequence[Case] | None = None
     via: Via = "auto"
@@ -139,7 +141,7 @@ class Check:
 
     def run(self, tell: Tell = lambda _: None, sink: Sink | None = None) -> list[Answer]:
         """Run the check and return an answer for each model and target; events are told, records go to `sink`."""
-        how, given = How(self.via, self.jobs, self.pull), self.matrix
+        how, given, clock = How(self.via, self.jobs, self.pull), self.matrix, Clock(self.seconds)
         whole = given if isinstance(given, Matrix) else load_matrix(looked_up(given, "matrix.yaml"))
         matrix = self._chosen(whole)
         refuse_unconfined(matrix, self.via)
@@ -147,12 +149,12 @@ class Check:
         models = [self._given(model, data) for model in self._models(tell)]
         case = own_case(models)
         tell(Begun(tuple(models), matrix, case))
-        judged = self._run(all_cells(matrix, (case,)), OwnPrepared(data), how, tell, sink)
+        judged = self._run(all_cells(matrix, (case,)), OwnPrepared(data, clock), how, tell, sink)
         known, unread = patterns(looked_up(None, "cases") if self.cases is None else self.cases, whole)
         static, doubted = static_answers(models, judged, known), dict(_doubted(models, judged))
         answers = [Answer(each, static[each.cell.id], doubted.get(each.cell.id, "")) for each in judged]
         tell(Concluded(tuple(answers), tuple(self._steps(models, answers)), unread))
-        further = self._further(models, answers, data, tell)
+        further = self._further(models, answers, data, clock, tell)
         return [further.get(each.judged.cell.id, each) for each in answers]
 
     @property
@@ -237,7 +239,12 @@ class Check:
         return run_models(cells, prepared, how, sink=sink, tell=ended)
 
     def _further(
-        self, models: Iterable[OwnModel], answers: Sequence[Answer], given: Mapping[str, Given], tell: Tell
+        self,
+        models: Iterable[OwnModel],
+        answers: Sequence[Answer],
+        given: Mapping[str, Given],
+        clock: Clock,
+        tell: Tell,
     ) -> dict[str, Answer]:
         """Return by cell the answers of the targets that were asked anything beyond the models as they are."""
         asked: dict[str, Answer] = {}
@@ -250,7 +257,8 @@ class Check:
             for model in models:
                 mine = [each for each in answers if each.model == model.label and each.ran]
                 prepared.given = given[model.variant.name]
-                asking = Asking(model, mine, self.questions, tries, _several(self.flags), prepared.given)
+                flags, data = _several(self.flags), prepared.given
+                asking = Asking(model, mine, self.questions, tries, flags, data, clock)
                 for question, found in asking.answers() if mine else ():
                     tell(Behind(model, question, found))
                     asked |= {each.judged.cell.id: each for each in found}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import onnx
+from msgspec import structs
+from packaging.version import Version
 
 from harness.errors import HandledError
 from harness.judge.cell import Judged
-from harness.known.further import LeftFloat
+from harness.known.further import Blockers, LeftFloat
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
-from harness.models.blockers import blamed, blockers
+from harness.models.blockers import MOST_SECONDS as MOST_BLOCKERS_SECONDS
+from harness.models.blockers import accused, blamed, blockers
 from harness.models.check import Answer, became, troubles, untold, works
-from harness.models.own.data import Given
+from harness.models.own.data import Clock, Given
 from harness.models.own.model import OwnModel
 from harness.models.rewrites import unquantised
 from harness.models.trying import Bench, Tries
@@ -53,6 +56,8 @@ class Questions:
 class Asking:
     """The questions about one model on the targets that it ran on; `flags` and `given` are the user's.
 
+    `clock` bounds the search for blockers, which nobody asked for by an option.
+
     A question is not asked of a target that has no such trouble: blockers if the model fails to build, the others
     if it fails or loses its precision.
     """
@@ -63,6 +68,7 @@ class Asking:
     tries: Tries
     flags: tuple[str, ...] = ()
     given: Given = field(default_factory=Given)
+    clock: Clock = field(default_factory=Clock)
 
     def answers(self) -> Iterator[tuple[str, tuple[Answer, ...]]]:
         """Yield each question, by its name in results.json, with the answers of all targets as soon as they are there.
@@ -72,7 +78,7 @@ class Asking:
         graph = graph_of(self.model)
         found = [each for each in self.before if each.ran]
         if self.questions.blockers:
-            found = [self._blocked(graph, each) for each in found]
+            found = self._blocked(graph, found)
             yield "blockers", tuple(each for each in found if each.further.blockers)
         for each in found:
             yield from self._rest(graph, each)
@@ -87,10 +93,25 @@ class Asking:
         """Tell whether of any node no layer tells whether it kept its precision."""
         return any(each.ran and untold(each.judged) for each in self.before)
 
-    def _blocked(self, graph: onnx.ModelProto, found: Answer) -> Answer:
-        if found.judged.classification.cls not in OF_A_NODE:
-            return found
-        return found.with_further(blockers=blockers(graph, found.judged, self._bench(found.judged)))
+    def _blocked(self, graph: onnx.ModelProto, found: Sequence[Answer]) -> list[Answer]:
+        """Return answers with the blockers; targets of one engine with one first failure share the newest's."""
+        groups: dict[Hashable, list[Answer]] = {}
+        for each in found:
+            groups.setdefault(_first_failure(each.judged), []).append(each)
+        sought: dict[str, Blockers] = {}
+        for failure, alike in groups.items():
+            if failure is not None:
+                newest = max(alike, key=lambda each: Version(each.judged.cell.target.version)).judged
+                most = min(MOST_BLOCKERS_SECONDS, self.clock.left)
+                held = blockers(graph, newest, self._bench(newest), most_seconds=most)
+                if len(alike) > 1 and held.tries:
+                    end = f"{held.end} (sought on {newest.cell.target.name} alone)"
+                    held = structs.replace(held, end=end)
+                sought |= {each.target: held for each in alike}
+        return [
+            each.with_further(blockers=sought[each.target]) if each.target in sought else each
+            for each in found
+        ]
 
     def _rest(self, graph: onnx.ModelProto, found: Answer) -> Iterator[tuple[str, tuple[Answer, ...]]]:
         named, before = self.questions.named(self.model), found.judged
@@ -111,6 +132,15 @@ class Asking:
     def _bench(self, judged: Judged) -> Callable[..., Judged]:
         target, variant, calibrated = judged.cell.target, self.model.variant, tuple(self.given.calibration)
         return Bench(self.tries, target, variant.recipe, self.flags, variant.precision, calibrated)
+
+
+def _first_failure(judged: Judged) -> Hashable:
+    """Return what targets have in common that fail alike at first; None for one whose failure is of no node."""
+    cls, target = judged.classification.cls, judged.cell.target
+    if cls not in OF_A_NODE:
+        return None
+    nodes = tuple((each.nodes, each.signature) for each in accused(judged))
+    return target.engine, cls, judged.signature, nodes or target.name
 
 
 def graph_of(model: OwnModel) -> onnx.ModelProto:

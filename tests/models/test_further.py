@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,6 +26,7 @@ from harness.models.further import (
     leave_float,
     quantised_nodes,
 )
+from harness.models.own.data import Clock
 from harness.models.own.model import Wanted, own_model
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.trying import Bench
@@ -212,6 +214,37 @@ def asked_of(engine: Engine, questions: Questions) -> tuple[Further, ...]:
     before = [Answer(Engines(engine).judged(own.variant.build()))]
     asking = Asking(own, before, questions, Engines(engine))  # type: ignore[arg-type]
     return tuple({each.target: each.further for _, found in asking.answers() for each in found}.values())
+
+
+def test_blockers_of_targets_that_fail_alike_are_sought_once_and_within_the_time() -> None:
+    """On the newest of them; the others have its answer, one of another first failure its own."""
+    model, tried = network("plain", depth=4), []
+    own = own_model(model, "m.onnx", Wanted(), name="m")
+
+    class Counting(Engines):
+        def judged(self, part: onnx.ModelProto, target: Any, *_: object) -> Judged:
+            tried.append(target.version)
+            return judged(part, **self.engine(part))
+
+    def failing(version: str, node: str) -> Answer:
+        each = judged(model, **refused((node, "Conv", "odd")))
+        target = replace(each.cell.target, name=f"t{version}", version=version)
+        return Answer(replace(each, cell=replace(each.cell, target=target)))
+
+    same = [failing(version, "/front0a/Conv") for version in ("1.4", "1.6", "1.5")]
+    engines = Counting(lambda _: {})
+    asking = Asking(own, [*same, failing("1.7", "/front0b/Conv")], Questions(), engines)  # type: ignore[arg-type]
+    ((_, answers),) = asking.answers()
+    assert set(tried) == {"1.6", "1.7"}
+    ends = {each.target: each.further.blockers.end for each in answers if each.further.blockers}
+    assert list(ends) == ["t1.4", "t1.6", "t1.5", "t1.7"]
+    assert ["sought on t1.6 alone" in end for end in ends.values()] == [True, True, True, False]
+    late = Asking(own, same, Questions(), engines, clock=Clock(60, began=-1e9))  # type: ignore[arg-type]
+    ((_, answers),) = late.answers()
+    for each in answers:
+        assert each.further.blockers is not None
+        assert [found.nodes for found in each.further.blockers.found] == [("/front0a/Conv",)]
+        assert "--seconds gives more time" in each.further.blockers.end
 
 
 ALL = Questions(leave_float="auto", workarounds=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +30,8 @@ from harness.run.prepared import SECONDS, Prepared, PreparedVariants, Refused, W
 from harness.words import Precision
 
 _ELF = b"\x7fELF"
+#: Seconds that inputs and reference of a model may take in any case.
+_LEAST_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -50,15 +54,31 @@ class Given:
         return replace(ready, calibration=dict(self.calibration), libraries=libraries)
 
 
-class OwnPrepared(PreparedVariants):
-    """PreparedVariants for own models, with the data that the user gives, if any."""
+@dataclass(frozen=True)
+class Clock:
+    """The time that a check may take, from its beginning on."""
 
-    def __init__(self, given: Mapping[str, Given] | None = None) -> None:
+    seconds: float = math.inf
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float:
+        """Return the seconds that are left, 0 if the time is over."""
+        return max(0.0, self.began + self.seconds - time.monotonic())
+
+
+class OwnPrepared(PreparedVariants):
+    """PreparedVariants for own models, with the data that the user gives, if any, as long as there is time."""
+
+    def __init__(self, given: Mapping[str, Given] | None = None, clock: Clock = Clock()) -> None:
         super().__init__()
         self._given = dict(given or {})
+        self._clock = clock
 
     def weights(self, variant: Variant) -> Weights | None:
-        """Return the weights that stay beside a variant's model."""
+        """Return the weights that stay beside a variant's model; raises Refused if there is no time for its cell."""
+        if not self._clock.left:
+            raise Refused("not_run", f"left out after {self._clock.seconds:g} s; --seconds gives more time")
         return self.given_to(variant).weights
 
     def given_to(self, variant: Variant) -> Given:
@@ -70,14 +90,18 @@ class OwnPrepared(PreparedVariants):
         given = self.given_to(variant)
         fed = replace(given, calibration={}, libraries=())
         made: list[Prepared | Refused] = []
-        memory = memory_for(len(variant.model_bytes()))
+        memory, seconds = memory_for(len(variant.model_bytes())), SECONDS
+        if self._clock.seconds < math.inf:
+            # Engines wait for the evaluator, so it may take half of the time that is left.
+            seconds = min(SECONDS, max(_LEAST_SECONDS, self._clock.left / 2))
         try:
-            made.extend(stream(_own, variant, fed, seconds=SECONDS, memory_mib=memory, needed=needed))
+            made.extend(stream(_own, variant, fed, seconds=seconds, memory_mib=memory, needed=needed))
         except ChildFailed as error:
             if not made:
                 return Refused("infra_error", f"the model cannot be made ready: its process {error}")
             # An engine builds and runs models that the evaluator is too slow for, or dies of.
-            why = f"no reference was computed: the process that evaluates the model {error}"
+            more = "; --seconds gives more time" if seconds < SECONDS else ""
+            why = f"no reference was computed: the process that evaluates the model {error}{more}"
             made = [
                 replace(each, reference=Reference(None, why)) for each in made if isinstance(each, Prepared)
             ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -93,7 +94,7 @@ def parse_shapes(text: str, option: str) -> dict[str, Shape]:
 def profiles(
     label: str, model: onnx.ModelProto, shapes: Shapes, sequence: int = SEQUENCES[0]
 ) -> tuple[tuple[Profile, ...], tuple[str, ...]]:
-    """Return a profile for each dynamic input, and a sentence for each that has made-up sizes.
+    """Return a profile for each dynamic input, and a sentence on made-up sizes, with the option that gives others.
 
     Raises HandledError if a given shape is of no input or cannot be the input's.
     """
@@ -111,16 +112,14 @@ def profiles(
             )
     usual = {name: given[1] for name in fed if (given := shapes.of(name))}
     invented = made_up_shapes(model, usual, sequence)
-    made, assumed = [], []
+    made = []
     for name, value in fed.items():
         declared = _declared(value)
         if declared is not None and None not in declared:
             continue
         made.append(Profile(name, *(shapes.of(name) or (invented[name],) * 3)))
-        if name in invented:
-            size = "x".join(map(str, invented[name]))
-            assumed.append(f"input {name!r} is dynamic and taken as {size}; --shapes says otherwise")
-    return tuple(made), tuple(assumed)
+    taken = in_words(each for each in made if each.input in invented)
+    return tuple(made), (f"sizes are made up: --shapes {shlex.quote(taken)} gives others",) if taken else ()
 
 
 def is_batch_alone(model: onnx.ModelProto, shapes: Shapes) -> bool:
