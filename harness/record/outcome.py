@@ -178,6 +178,8 @@ class Accuracy:
 
     `max_abs` is absolute, `max_rel` is max_abs over the reference's largest magnitude, `cosine` in [-1, 1];
     `not_finite` counts NaN and infinities that the reference does not have (the other figures then leave them out).
+    `elements` are those compared, 0 in old records; `differing` counts those of an output of BOOL, INT32 or INT64 that
+    differ, indices and classes, whose distance says little.
     """
 
     output: str
@@ -186,6 +188,8 @@ class Accuracy:
     cosine: float
     not_finite: int = 0
     shape_matches: bool = True
+    elements: int = 0
+    differing: int | None = None
 
 
 #: Phases that need a built engine.

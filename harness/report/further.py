@@ -118,7 +118,10 @@ def _outputs(found: Tried) -> str:
         return f"output {worst.output!r} has another shape"
     if worst.max_abs == 0 and not worst.not_finite:
         return "all outputs the same"
-    return f"outputs off by {worst.max_rel:.2g} at most, cosine {worst.cosine:.6f}"
+    if worst.differing is not None:
+        return f"output {worst.output!r} differs in {worst.differing} of its {worst.elements} elements"
+    cosine = "" if worst.elements == 1 else f", cosine {worst.cosine:.6f}"
+    return f"outputs off by {worst.max_rel:.2g} at most{cosine}"
 
 
 def _short(text: str) -> str:

@@ -272,12 +272,32 @@ def accuracy(**changes: Any) -> Accuracy:
         (accuracy(shape_matches=False), "is missing or has another shape than the reference"),
         (accuracy(max_rel=0.9), "is off by 0.9 of the reference's magnitude (tf32 may be off by 0.005)"),
         (accuracy(cosine=0.5), "has cosine 0.500000 with the reference (tf32 needs 0.9999)"),
+        (accuracy(elements=200, differing=2), "differs in 1.00% of its 200 elements (tf32 may in 0.50%)"),
+        (accuracy(elements=1, differing=1), "differs in 100.00% of its 1 elements (tf32 may in 0.50%)"),
     ],
 )
 def test_wrong_numbers(bad: Accuracy, said: str) -> None:
     """Each way of being wrong suffices, among outputs that are right, and every output that is wrong is told."""
     found = classify(outcome(accuracy=(accuracy(), bad, dataclasses.replace(bad, output="z"))))
     assert (found.cls, found.reason) == (Class.INACCURATE, f"output y {said}; output z {said}")
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        accuracy(elements=1, cosine=0.0),
+        accuracy(elements=4096, differing=5, max_rel=0.6, cosine=0.3),
+        accuracy(elements=64, differing=1, max_rel=0.9),
+    ],
+)
+def test_indices_are_judged_by_their_share_and_a_scalar_by_no_cosine(fine: Accuracy) -> None:
+    """A class that flips is off by any distance; outputs of integers alone are held to every element."""
+    assert classify(outcome(accuracy=(fine,))).cls is Class.OK
+    integers = outcome(layers=(layer("/a", "int32"),), accuracy=(accuracy(elements=4096, differing=1),))
+    assert classify(integers).cls is Class.INACCURATE
+    assert classify(outcome(accuracy=(fine,)), Wish(allowed=(0.0, None))).cls is (
+        Class.INACCURATE if fine.differing else Class.OK
+    )
 
 
 def test_a_saturated_output_is_not_off_by_its_own_rounding() -> None:

@@ -466,3 +466,12 @@ def test_functions_that_call_one_another_without_end_have_no_reference() -> None
     found = reference(model, {"x": np.ones(1, np.float32)})
     assert found.outputs is None
     assert "functions" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "differing"), [("int64", 1), ("int32", 1), ("bool", 1), ("int8", None), ("float32", None)]
+)
+def test_of_indices_it_counts_those_that_differ(kind: str, differing: int | None) -> None:
+    wanted, got = np.array([0, 1, 1, 0]).astype(kind), np.array([0, 1, 0, 0]).astype(kind)
+    (found,) = compare({"y": wanted}, {"y": got})
+    assert (found.elements, found.differing) == (4, differing)

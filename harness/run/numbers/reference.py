@@ -85,6 +85,8 @@ def _plain(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 _LARGEST = float(np.finfo(np.float64).max)
+#: Types of indices, classes and answers, of which it counts how many differ; narrower ones are quantised numbers.
+_COUNTED = (np.bool_, np.int32, np.int64, np.uint32, np.uint64)
 
 
 def compare(expected: Mapping[str, Array], actual: Mapping[str, Array | None]) -> tuple[Accuracy, ...]:
@@ -121,6 +123,8 @@ def _compare(name: str, expected: Array, actual: Array | None) -> Accuracy:
         max_rel=min(max_abs / magnitude, _LARGEST) if magnitude else max_abs,
         cosine=_cosine(wanted, got),
         not_finite=not_finite,
+        elements=wanted.size,
+        differing=int(np.count_nonzero(got != wanted)) if expected.dtype in _COUNTED else None,
     )
 
 
