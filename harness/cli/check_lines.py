@@ -59,7 +59,8 @@ def _asked(event: Asked, options: argparse.Namespace) -> Iterator[str]:
     """Yield what is left to ask of a model that fails, or why nothing was asked of one that does not."""
     label, none = event.asking.model.label, "no target that ran"
     if event.asking.troubled:
-        if not options.workarounds:
+        engines = [each for each in event.asking.before if not each.judged.cell.target.traits.baseline]
+        if not options.workarounds and any(each.troubles for each in engines):
             yield f"{label}: --try-workarounds tries every known way round on it"
         return
     if options.leave_float == "auto":
@@ -278,7 +279,10 @@ def _kinds(findings: Sequence[Finding]) -> Iterator[str]:
 
 def _behind(event: Behind) -> Iterator[str]:
     """Yield the answers to a question, targets that answer alike together."""
-    answers = ((further_rows([each.further], event.question), each.target) for each in event.answers)
+    # A search that names no node says no more than the target's own line.
+    told = [each.further for each in event.answers if (held := each.further.blockers) is None or held.found]
+    told = [each.further for each in event.answers] if event.question != "blockers" else told
+    answers = ((further_rows([each], event.question), each.target) for each in told)
     groups = _grouped((tuple(row._replace(target="") for row in rows), target) for rows, target in answers)
     for rows, targets in groups.items():
         yield f"{event.model.label} on {targets}: {rows[0].question}"

@@ -250,8 +250,8 @@ def _unverified(
 
 def _wrong_numbers(outcome: Outcome, coarsest: Precision, own: tuple[float | None, float | None]) -> str:
     usual, most = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0, 0.0)), own[0]
-    figures = (usual[index] if each is None else each for index, each in enumerate(own))
-    tolerance = Tolerance(*figures, usual.share if most is None else most)
+    max_rel, cosine = (usual[index] if each is None else each for index, each in enumerate(own))
+    tolerance = Tolerance(max_rel, cosine, usual.share if most is None else most)
     # Who allows less means it.
     judged = [each for each in outcome.accuracy if own[0] is not None or not _is_rounding(each)]
     return "; ".join(finding for accuracy in judged for finding in _findings(accuracy, tolerance, coarsest))

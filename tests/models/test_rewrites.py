@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.case import Graph, Quantiser
 from harness.layers.asked import asked
 from harness.models.rewrites import REWRITES, half, unquantised
+from harness.models.rewrites.exact import finite_clip, name_axes, scatter_product
 from harness.models.rewrites.floats import (
     float_weights,
     half_deconvolution,
@@ -551,3 +552,72 @@ def test_no_rewrite_changes_the_model_that_it_is_given() -> None:
         rewrite.apply(model, ["/front0a/Conv"])
     assert model.SerializeToString() == before
     assert np.unique([each.name for each in REWRITES]).size == len(REWRITES)
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_the_axes_of_a_squeeze_are_named_where_a_size_is_not_known(opset: int) -> None:
+    """An axis of unknown size stays; fixed sizes need no names, and named axes stay as they are."""
+
+    def squeezed(size: int | str, **attributes: Any) -> onnx.ModelProto:
+        nodes = [
+            helper.make_node("Relu", ["x"], ["r"]),
+            helper.make_node("Squeeze", ["r"], ["y"], **attributes),
+        ]
+        graph = helper.make_graph(nodes, "g", [value("x", [size, 8, 1])], [value("y", [size, 8])])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+    made = name_axes(squeezed("n"))
+    assert made is not None
+    onnx.checker.check_model(made, full_check=True)
+    given = {"x": np.ones((3, 8, 1), np.float32)}
+    assert outputs(made, given)["y"].shape == (3, 8)
+    assert outputs(made, {"x": np.ones((1, 8, 1), np.float32)})["y"].shape == (1, 8)
+    assert np.array_equal(outputs(made, given)["y"], outputs(squeezed("n"), given)["y"])
+    assert name_axes(squeezed(3)) is None
+    if opset < 13:
+        assert name_axes(squeezed("n", axes=[2])) is None
+
+
+@pytest.mark.parametrize("opset", [6, 13])
+def test_an_infinite_bound_is_left_out_and_a_finite_one_stays(opset: int) -> None:
+    bounds: dict[str, Any] = {"min": 0.5, "max": np.inf}
+    if opset < 11:
+        nodes, held = [helper.make_node("Clip", ["x"], ["y"], **bounds)], []
+    else:
+        nodes = [helper.make_node("Clip", ["x", "min", "max"], ["y"])]
+        held = [numpy_helper.from_array(np.array(each, np.float32), name) for name, each in bounds.items()]
+    graph = helper.make_graph(nodes, "g", [value("x", [2, 4])], [value("y", [2, 4])], held)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    made = finite_clip(model, ())
+    assert made is not None
+    assert off(model, made) == 0
+    assert "inf" not in onnx.printer.to_text(made)
+    assert finite_clip(made, ()) is None
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_a_scatter_that_adds_is_a_product(axis: int, kind: type) -> None:
+    """Where indices meet, and where they count from the end; one that overwrites, or leaves places out, stays."""
+
+    def scattering(reduction: str, width: int = 3) -> onnx.ModelProto:
+        indices = np.random.default_rng(0).integers(-2, 2, (5, width) if axis == 0 else (4, 2))
+        shape = indices.shape
+        held = [
+            numpy_helper.from_array(np.arange(12).reshape(4, 3).astype(kind), "d"),
+            numpy_helper.from_array(indices, "i"),
+        ]
+        node = helper.make_node("ScatterElements", ["d", "i", "u"], ["y"], axis=axis, reduction=reduction)
+        number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        given = helper.make_tensor_value_info("u", number, shape)
+        shown = helper.make_tensor_value_info("y", number, [4, 3])
+        graph = helper.make_graph([node], "g", [given], [shown], held)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+    model = scattering("add")
+    made = scatter_product(model)
+    assert off(model, made) < 1e-3
+    assert "ScatterElements" not in operators(made or model)
+    assert scatter_product(scattering("none")) is None
+    if axis == 0:
+        assert scatter_product(scattering("add", width=2)) is None

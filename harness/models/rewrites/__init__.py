@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import onnx
 
+from harness.models.rewrites.exact import finite_clip, name_axes, scatter_product
 from harness.models.rewrites.floats import (
     float_weights,
     half,
@@ -87,6 +88,28 @@ REWRITES = (
         "nothing: the same numbers",
         (),
         dequantise_weights,
+    ),
+    Rewrite(
+        "name-axes",
+        "the axes of a Squeeze by their names",
+        "axes of unknown size, which stay even where the size is 1",
+        (),
+        name_axes,
+    ),
+    Rewrite(
+        "finite-clip",
+        "no bound in place of an infinite one",
+        "nothing: the same numbers",
+        (),
+        finite_clip,
+    ),
+    Rewrite(
+        "scatter-product",
+        "sums by OneHot of the indices and MatMul in place of ScatterElements",
+        "time and memory: a matrix of each index and each place; dynamic axes: the model has these shapes alone",
+        (),
+        scatter_product,
+        fixes=True,
     ),
     Rewrite(
         "fold",

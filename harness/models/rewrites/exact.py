@@ -1,0 +1,86 @@
+"""Rewrites of nodes in a form that engines refuse, into others of the same numbers: Squeeze, Clip, ScatterElements."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from harness.case.graph_reader import GraphReader, attribute, inferred, name_at
+from harness.models.rewrites.editor import Editor, drop_attributes, edits
+
+#: The first opsets in which Squeeze takes its axes, and Clip its bounds, as inputs.
+_AXES_AS_INPUT, _BOUNDS_AS_INPUT = 13, 11
+_FLOATS: Mapping[int, type[np.floating[Any]]] = {
+    onnx.TensorProto.FLOAT: np.float32,
+    onnx.TensorProto.FLOAT16: np.float16,
+}
+
+
+def name_axes(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
+    """Return a model whose Squeezes name their axes: those of size 1; an axis of unknown size stays."""
+    shapes, editor = GraphReader(inferred(model)).shapes, Editor(model)
+    for node in editor.of("Squeeze"):
+        extents = shapes.get(node.input[0])
+        named = attribute(node, "axes") is not None or name_at(node.input, 1)
+        if named or extents is None or all(isinstance(each, int) for each in extents):
+            continue
+        axes = [at for at, each in enumerate(extents) if each == 1]
+        if editor.opset < _AXES_AS_INPUT:
+            node.attribute.append(helper.make_attribute("axes", axes))
+            editor.changed = True
+        else:
+            del node.input[1:]
+            node.input.append("")
+            editor.read(node, 1, editor.constant(f"{node.output[0]}/axes", np.array(axes, np.int64)))
+    return editor.done()
+
+
+@edits
+def finite_clip(editor: Editor, _: Collection[str]) -> None:
+    """Leave out the bounds of Clip that are infinite."""
+    for node in editor.of("Clip"):
+        for at, (name, infinite) in enumerate((("min", -np.inf), ("max", np.inf)), start=1):
+            if editor.opset < _BOUNDS_AS_INPUT:
+                if attribute(node, name) == infinite:
+                    drop_attributes(node, name)
+                    editor.changed = True
+                continue
+            bound = editor.value(name_at(node.input, at))
+            if bound is not None and bound.size == 1 and bound.item() == infinite:
+                editor.read(node, at, "")
+
+
+def scatter_product(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
+    """Return a model that adds by OneHot of the indices and MatMul in place of ScatterElements."""
+    known, editor = GraphReader(inferred(model)), Editor(model)
+    for node in editor.of("ScatterElements"):
+        data, indices, updates = node.input
+        extents, given = known.shapes.get(data), known.shapes.get(indices)
+        kind = _FLOATS.get(known.types.get(data, 0))
+        if attribute(node, "reduction") != "add" or kind is None or not extents or given is None:
+            continue
+        axis = attribute(node, "axis", 0) % len(extents)
+        depth, others = extents[axis], [at for at in range(len(extents)) if at != axis]
+        # Indices that leave places of the other axes out would have to be padded.
+        if not isinstance(depth, int) or any(
+            extents[at] is None or extents[at] != given[at] for at in others
+        ):
+            continue
+        name, order = node.output[0], [*others, axis]
+        last = [editor.add("Transpose", [each], f"{name}/last", perm=order) for each in (indices, updates)]
+        held = [editor.constant(f"{name}/depth", np.array(depth, np.int64))]
+        held += [editor.constant(f"{name}/values", np.array([0, 1], kind))]
+        row = editor.constant(f"{name}/row", np.array([-2], np.int64))
+        hot = editor.add("OneHot", [last[0], *held], f"{name}/hot", axis=-1)
+        rows = editor.add("Unsqueeze", [last[1], row], f"{name}/rows")
+        sums = editor.add("MatMul", [rows, hot], f"{name}/product")
+        sums = editor.add("Squeeze", [sums, row], f"{name}/sums")
+        sums = editor.add(
+            "Transpose", [sums], f"{name}/back", perm=[order.index(at) for at in range(len(order))]
+        )
+        editor.instead(name, editor.add("Add", [data, sums], f"{name}/added"))
+    return editor.done()
