@@ -280,8 +280,11 @@ def _kinds(findings: Sequence[Finding]) -> Iterator[str]:
 def _behind(event: Behind) -> Iterator[str]:
     """Yield the answers to a question, targets that answer alike together."""
     # A search that names no node says no more than the target's own line.
-    told = [each.further for each in event.answers if (held := each.further.blockers) is None or held.found]
-    told = [each.further for each in event.answers] if event.question != "blockers" else told
+    told = [
+        each.further
+        for each in event.answers
+        if event.question != "blockers" or (each.further.blockers and each.further.blockers.found)
+    ]
     answers = ((further_rows([each], event.question), each.target) for each in told)
     groups = _grouped((tuple(row._replace(target="") for row in rows), target) for rows, target in answers)
     for rows, targets in groups.items():
