@@ -46,6 +46,10 @@ NO_IMPLEMENTATION = re.compile(
     r"[Cc]ould not find any implementation for node:? (?P<node>[^\s.…)](?:(?! In \w+ at |\.? due to insuff)[^\n])*)",
     re.ASCII,
 )
+#: A layer of a loop, the nodes that make loops, and the way to a layer inside of a branch, before its own name.
+LOOP = re.compile(r"\(Unnamed Loop\* \d{1,4}\)", re.ASCII)
+LOOPING = frozenset({"LSTM", "GRU", "RNN", "Loop", "Scan"})
+INSIDE = re.compile(r"\A\$\$myelin\$\$\(Unnamed IfConditional\* \d{1,4}\)\^(?:[^^]*\^)*", re.ASCII)
 #: In how many messages before the layer a reason of it stands.
 NEAR = 40
 #: Refusals of one text whose places are looked up: each look-up goes through all that the logger said.
@@ -84,7 +88,9 @@ def find_place(
     if STAMP.search(text):
         return Place(MODEL)
     if node:
-        known = _named_in(node, outcome.nodes)
+        known = _named_in(node, outcome.nodes) or _loop_of(node, outcome.nodes)
+        if outcome.nodes and known is None:
+            node = INSIDE.sub("", node)
         return Place(operator or (known.op if known else ""), known.name if known else node)
     for found in _looked_up(outcome, text, operator, at_error=at_error):
         operator = operator or found.operator
@@ -95,6 +101,12 @@ def find_place(
         (alone,) = outcome.nodes
         return Place(operator or alone.op, alone.name)
     return Place(operator, named)
+
+
+def _loop_of(name: str, nodes: tuple[Node, ...]) -> Node | None:
+    """Return the only node that makes a loop, of a layer inside of one: those of LSTM, GRU and RNN have no name."""
+    loops = [node for node in nodes if node.op in LOOPING] if LOOP.search(name) else []
+    return loops[0] if len(loops) == 1 else None
 
 
 def _looked_up(outcome: Outcome, text: str, operator: str, *, at_error: bool) -> Iterator[Place]:

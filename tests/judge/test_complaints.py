@@ -23,6 +23,7 @@ from harness.judge.complaints import (
 from harness.judge.diagnosis import diagnose
 from harness.record.outcome import End, Message, Node, Outcome, ParserError
 from tests.judge.said import BUILD_FAILED
+from tests.judge.said import outcome as made_of
 
 pytestmark = pytest.mark.unit
 
@@ -323,3 +324,19 @@ def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
     found = diagnose(record, BUILD_FAILED)
     assert found is not None
     assert (found.id, found.place) == ("weak-typing-removed", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "place"),
+    [
+        ("$$myelin$$(Unnamed Loop* 0)^(Unnamed Layer* 27) [Matrix Multiply]", "Relu LSTM", ("LSTM", "/LSTM")),
+        ("$$myelin$$(Unnamed Loop* 0)^(Unnamed Layer* 27) [Shuffle]", "LSTM GRU", None),
+        ("$$myelin$$(Unnamed IfConditional* 0)^$$myelin$$then^then/MatMul", "If Relu", ("", "then/MatMul")),
+    ],
+)
+def test_a_layer_of_a_loop_or_a_branch_has_the_name_of_its_node(
+    name: str, nodes: str, place: tuple[str, str] | None
+) -> None:
+    """As TensorRT for RTX 1.7 printed them; one of several loops keeps the engine's name."""
+    record = made_of(nodes=tuple(Node(f"/{op}", op) for op in nodes.split()))
+    assert find_place(record, "cannot compile", node=name) == (place or ("", name))
