@@ -151,10 +151,6 @@ _OTHERS: Sequence[tuple[int, bytes, str]] = (
     (0, b"PK\x03\x04", "it is a ZIP archive, as PyTorch saves its models in one too"),
     (0, b"\x1f\x8b", "it is packed by gzip"),
     (0, b"\xfd7zXZ", "it is packed by xz"),
-    (0, b"BZh", "it is packed by bzip2"),
-    (0, b"\x28\xb5\x2f\xfd", "it is packed by zstd"),
-    (0, b"7z\xbc\xaf", "it is a 7z archive"),
-    (257, b"ustar", "it is a tar archive"),
     (0, b"\x89HDF", "it is an HDF5 file, as Keras saves"),
     (0, b"\x7fELF", "it is a program or library of Linux"),
     (0, b"GGUF", "it is a GGUF file"),
@@ -162,7 +158,6 @@ _OTHERS: Sequence[tuple[int, bytes, str]] = (
     (4, b"TFL3", "it is a model of TensorFlow Lite"),
     (4, b"ORTM", "it is a model in ONNX Runtime's own format"),
     (8, b'{"', "it is a safetensors file, weights without a graph"),
-    (0, b"\x80\x02", "it is a pickle, as PyTorch saved once"),
     (0, b"version https://git-lfs", "it is a pointer of Git LFS; fetch the file with `git lfs pull`"),
 )
 #: The wire types of the fields that a model's message has, by their numbers.

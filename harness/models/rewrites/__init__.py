@@ -1,12 +1,13 @@
 """Rewrites models: pure functions that give another model, or None if there is no change.
 
-The list is of the rewrites that this project's cases prove, with their costs.
+rewrites.tsv lists them with their effects, their costs, and the cases that prove them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import onnx
 
@@ -52,136 +53,35 @@ class Rewrite:
     fixes: bool = False
 
 
-#: Rewrites without a cost come first, those of the whole model last.
-REWRITES = (
-    Rewrite(
-        "scalar-scale",
-        "scales of whole tensors as scalars in place of vectors of one element",
-        "nothing: the same numbers",
-        ("qdq_scale.int8-conv-scalar", "qdq_scale.fp8-conv-scalar"),
-        scalar_scale,
-    ),
-    Rewrite(
-        "float-bias",
-        "biases in INT32 behind DequantizeLinear as floats",
-        "nothing: the same numbers",
-        ("ort_output.ort-symmetric",),
-        float_bias,
-    ),
-    Rewrite(
-        "zero-points",
-        "zero points of 0 and INT8 in place of any, and of UINT8; a Relu where the zero point stood for one",
-        "accuracy: what did not lie around zero is rounded up to twice as coarsely",
-        ("ort_output.ort-symmetric",),
-        zero_points,
-    ),
-    Rewrite(
-        "float-scalars",
-        "no Q/DQ on constants of one element",
-        "nothing that runs in INT8; such a constant is no longer rounded",
-        (),
-        float_scalars,
-    ),
-    Rewrite(
-        "dequantise-weights",
-        "INT8 weights through DequantizeLinear in place of Cast and Mul",
-        "nothing: the same numbers",
-        (),
-        dequantise_weights,
-    ),
-    Rewrite(
-        "name-axes",
-        "the axes of a Squeeze by their names",
-        "axes of unknown size, which stay even where the size is 1",
-        (),
-        name_axes,
-    ),
-    Rewrite(
-        "finite-clip",
-        "no bound in place of an infinite one",
-        "nothing: the same numbers",
-        (),
-        finite_clip,
-    ),
-    Rewrite(
-        "scatter-product",
-        "sums by OneHot of the indices and MatMul in place of ScatterElements",
-        "time and memory: a matrix of each index and each place; dynamic axes: the model has these shapes alone",
-        (),
-        scatter_product,
-        fixes=True,
-    ),
-    Rewrite(
-        "fold",
-        "shapes as they are here, the Ifs that these decide, and constants computed",
-        "dynamic axes: the model has these shapes alone; weights that were widened as it ran are larger",
-        (),
-        fold,
-        fixes=True,
-    ),
-    Rewrite(
-        "undo-dynamic",
-        "floats in place of integer operators and of what is quantised as it runs",
-        "INT8: weights are four times as large, and data is no longer rounded",
-        (),
-        undo_dynamic,
-        gives_up=True,
-    ),
-    Rewrite(
-        "concat-after",
-        "Q/DQ behind a Concat of unlike scales in place of its inputs",
-        "accuracy: what was joined has the largest of the scales",
-        ("qdq_placement.concat-after",),
-        concat_after,
-    ),
-    Rewrite(
-        "behind-activation",
-        "Q/DQ behind the activation in place of between it and the node before",
-        "accuracy: the scale is that of what went into the activation",
-        ("depthwise_qdq.qdq-relu-after",),
-        behind_activation,
-    ),
-    Rewrite(
-        "mark-output",
-        "what a convolution gives as an output of the network too",
-        "time and memory: it is not fused with what follows, and is copied out",
-        ("conv_silu.int8-mark-conv", "conv_silu.qdq-mark-conv"),
-        mark_output,
-    ),
-    Rewrite(
-        "zeros-in-kernel",
-        "deconvolutions of stride and dilation with zeros in their kernels",
-        "time: the kernel is larger; the numbers are the same",
-        ("qdq_shapes.up-dilated-zeros",),
-        zeros_in_kernel,
-    ),
-    Rewrite(
-        "half-deconvolution",
-        "deconvolutions without Q/DQ, in FP16 between Casts",
-        "INT8 of the deconvolutions, and a Cast on each side",
-        ("qdq_shapes.up-fp16",),
-        half_deconvolution,
-    ),
-    Rewrite(
-        "float-weights",
-        "no Q/DQ on the weights of the refused convolutions",
-        "INT8 of these convolutions, whose weights are four times as large",
-        ("depthwise_qdq.act-qdq",),
-        float_weights,
-        gives_up=True,
-    ),
-    Rewrite(
-        "half-products",
-        "all nodes of the refused operator in FP16, between Casts",
-        "accuracy of FP16 in these nodes, and Casts where FP32 meets FP16",
-        ("turing.gemm-fp16", "turing.conv3d-fp16"),
-        half_products,
-    ),
-    Rewrite(
-        "half",
-        "the whole model in FP16, its inputs and outputs as they are",
-        "accuracy and range of FP16 everywhere",
-        ("turing.gemm-fp16", "turing.vit-fp16", "low_precision_gemm.int8-half"),
-        lambda model, _: half(model),
-    ),
-)
+_APPLY: dict[str, Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]] = {
+    "scalar-scale": scalar_scale,
+    "float-bias": float_bias,
+    "zero-points": zero_points,
+    "float-scalars": float_scalars,
+    "dequantise-weights": dequantise_weights,
+    "name-axes": name_axes,
+    "finite-clip": finite_clip,
+    "scatter-product": scatter_product,
+    "fold": fold,
+    "undo-dynamic": undo_dynamic,
+    "concat-after": concat_after,
+    "behind-activation": behind_activation,
+    "mark-output": mark_output,
+    "zeros-in-kernel": zeros_in_kernel,
+    "half-deconvolution": half_deconvolution,
+    "float-weights": float_weights,
+    "half-products": half_products,
+    "half": lambda model, _: half(model),
+}
+
+
+def _read() -> Iterator[Rewrite]:
+    lines = Path(__file__).with_name("rewrites.tsv").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if not line.startswith("#"):
+            name, kind, proof, title, cost = line.split("\t")
+            gives_up, fixes = kind == "gives_up", kind == "fixes"
+            yield Rewrite(name, title, cost, tuple(proof.split()), _APPLY[name], gives_up, fixes)
+
+
+REWRITES = tuple(_read())
