@@ -246,7 +246,7 @@ def _add_further(command: argparse.ArgumentParser) -> None:
         type=positive,
         default=60,
         metavar="N",
-        help="begin no target and seek no blocker after that time (default: 60)",
+        help="seconds for the whole; what finds no time is left out and named (default: 60)",
     )
     command.add_argument(
         "--no-blockers",

@@ -465,6 +465,6 @@ def test_what_onnx_itself_does_not_allow_is_told(opset: int, body: str, words: s
 def test_a_cell_that_there_is_no_time_for_is_left_out_with_the_option_that_gives_more() -> None:
     own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
     assert OwnPrepared(clock=Clock(60)).weights(own.variant) is None
-    with pytest.raises(Refused, match="left out after 60 s; --seconds gives more time") as refused:
+    with pytest.raises(Refused, match="left out after 45 s; --seconds gives more time") as refused:
         OwnPrepared(clock=Clock(60, began=-1e9)).weights(own.variant)
     assert refused.value.state == "not_run"

@@ -30,6 +30,8 @@ from harness.run.prepared import SECONDS, Prepared, PreparedVariants, Refused, W
 from harness.words import Precision
 
 _ELF = b"\x7fELF"
+#: The part of the time in which targets are begun; the rest is for those at work, the tables and blockers.
+_BEGUN = 0.75
 #: Seconds that inputs and reference of a model may take in any case.
 _LEAST_SECONDS = 10.0
 
@@ -77,8 +79,9 @@ class OwnPrepared(PreparedVariants):
 
     def weights(self, variant: Variant) -> Weights | None:
         """Return the weights that stay beside a variant's model; raises Refused if there is no time for its cell."""
-        if not self._clock.left:
-            raise Refused("not_run", f"left out after {self._clock.seconds:g} s; --seconds gives more time")
+        if self._clock.left < self._clock.seconds * (1 - _BEGUN):
+            spent = f"{_BEGUN * self._clock.seconds:g} s"
+            raise Refused("not_run", f"left out after {spent}; --seconds gives more time")
         return self.given_to(variant).weights
 
     def given_to(self, variant: Variant) -> Given:
