@@ -51,7 +51,7 @@ def test_dynamic_dimensions_are_one_unless_told_and_that_is_said(tmp_path: Path)
     own = load_own(saved(tmp_path, dynamic()))
     assert (own.variant.name, own.opset) == ("some-model", "17")
     assert own.variant.recipe.profiles == (Profile("x", (1, 4), (1, 4), (1, 4)),)
-    assert own.assumed == ("sizes are made up: --shapes x:1x4 gives others",)
+    assert own.assumed == ("dynamic inputs are taken as --shapes x:1x4",)
     told = load_own(
         saved(tmp_path, dynamic()), Wanted(shapes=Shapes(maximum={"x": (8, 4)}, minimum={"x": (2, 4)}))
     )

@@ -119,7 +119,7 @@ def profiles(
             continue
         made.append(Profile(name, *(shapes.of(name) or (invented[name],) * 3)))
     taken = in_words(each for each in made if each.input in invented)
-    return tuple(made), (f"sizes are made up: --shapes {shlex.quote(taken)} gives others",) if taken else ()
+    return tuple(made), (f"dynamic inputs are taken as --shapes {shlex.quote(taken)}",) if taken else ()
 
 
 def is_batch_alone(model: onnx.ModelProto, shapes: Shapes) -> bool:
