@@ -285,10 +285,10 @@ def _cell_fields(data: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _figures(data: Any) -> Any:  # noqa: ANN401  (JSON)
-    """Return figures with a NaN for each null, which stands for one that is not finite."""
+    """Return figures with a NaN for each null, which stands for one that is not finite; a count is none."""
     if not isinstance(data, dict):
         return data
-    return {key: math.nan if value is None else value for key, value in data.items()}
+    return {key: math.nan if value is None and key != "differing" else value for key, value in data.items()}
 
 
 def _check(results: Results) -> None:
