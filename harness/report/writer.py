@@ -288,6 +288,8 @@ def results_schema() -> dict[str, Any]:
         if "properties" in part and part is not parts["Known"] and "required" in part:
             part["required"] = sorted(part["properties"])
             part["additionalProperties"] = False
+    # Records of before lack them.
+    parts["Accuracy"]["required"] = sorted({*parts["Accuracy"]["required"]} - {"elements", "differing"})
     parts["Known"]["additionalProperties"] = False
     top = parts.pop("Results")["properties"]
     del top["troubles"]
