@@ -139,7 +139,7 @@ CLASSES = {
         of_sizes=True,
     ),
     Class.API_REMOVED: ClassRow(
-        "needs a call that it lacks",
+        "API removed",
         Mark("removed", "A", "pill", "API removed", "the recipe needs what this version no longer has"),
         ("builds",),
         untried=True,

@@ -15,13 +15,19 @@ from harness.known.model import Known, VariantView
 from harness.layers.datatype import NARROW
 from harness.words import GOOD, Basis, Class, Role, Verdict
 
+#: The counts that a headline may name, each with its words for one and for many, by what they are for the reader.
+COUNTED: dict[str, dict[str, tuple[str, str]]] = {
+    "worse": {"broken": ("breaks", "break"), "lost": ("loses precision", "lose precision")},
+    "better": {"fixed": ("now works", "now work"), "gained": ("gains precision", "gain precision")},
+    "beside": {"alone": ("fails", "fail")},
+}
 #: The headlines, each with the counts of which one must not be 0; the first that fits stands. The page draws them too.
 HEADLINES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("unmeasured",), "Not measured: {sides}. Failures reported of {after}: {failing}."),
     (("apart",), "Nothing is known on both {before} and {after}."),
-    (("broken", "lost"), "{broken} break and {lost} lose precision, of {known} variants known on both."),
-    (("alone",), "Nothing known on both breaks ({known}), but {alone} fail with nothing known before."),
-    ((), "Nothing breaks or loses precision, of {known} variants known on both."),
+    (("broken", "lost"), "{worse}{better}, of {known} known on both."),
+    (("alone",), "Nothing breaks{better}, of {known}; {beside}, not known before."),
+    ((), "Nothing breaks or loses precision{better}, of {known} known on both."),
 )
 #: The kinds that fail a step. No engine warns of a lost precision.
 _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
@@ -122,20 +128,30 @@ class Step:
     def headline(self) -> str:
         """Return the answer, at most twenty words: the first of `HEADLINES` that fits."""
         unmeasured = [name for name, run in zip((self.before, self.after), self.run, strict=True) if not run]
-        broken, lost, alone = self.counts[Kind.BROKEN], self.counts[Kind.PRECISION_LOST], len(self.alone)
-        facts = {
+        counts = {
+            "broken": self.counts[Kind.BROKEN],
+            "lost": self.counts[Kind.PRECISION_LOST],
+            "fixed": self.counts[Kind.FIXED],
+            "gained": self.counts[Kind.PRECISION_GAINED],
+            "alone": len(self.alone),
+        }
+        said = {
+            part: ", ".join(f"{n} {each[n != 1]}" for name, each in names.items() if (n := counts[name]))
+            for part, names in COUNTED.items()
+        }
+        facts: dict[str, object] = {
+            **counts,
+            **said,
+            "better": f"; {said['better']}" if said["better"] else "",
             "unmeasured": len(unmeasured),
             "sides": " and ".join(unmeasured),
             "apart": not self.known,
-            "failing": broken + lost + alone + len(self.troubles),
-            "broken": broken,
-            "lost": lost,
-            "alone": alone,
+            "failing": counts["broken"] + counts["lost"] + counts["alone"] + len(self.troubles),
             "known": self.known,
             "before": self.before,
             "after": self.after,
         }
-        text = next(text for counts, text in HEADLINES if not counts or any(facts[each] for each in counts))
+        text = next(text for needs, text in HEADLINES if not needs or any(facts[each] for each in needs))
         return (f"On {self.on}: " if self.on else "") + text.format(**facts)
 
 

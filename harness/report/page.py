@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from harness.compare.step import HEADLINES
+from harness.compare.step import COUNTED, HEADLINES
 from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
 from harness.known.claim import GENERATIONS
@@ -161,6 +161,7 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
             "marks": marks,
             "kinds": kinds,
             "headlines": HEADLINES,
+            "counted": COUNTED,
             "generations": {each.capability: each.architecture for each in GENERATIONS},
             "roles": roles,
             "reading": READING,

@@ -297,7 +297,7 @@ def test_a_failure_is_told_from_verdict_to_next_command() -> None:
     )
     lines = [line.strip() for line in text.splitlines()]
     assert lines[0] == "api_removed (regressed): Implicit INT8 quantisation is gone"
-    assert "claim    needs a call that it lacks; reported in an issue to work" in lines
+    assert "claim    API removed; reported in an issue to work" in lines
     assert "place    the record does not tell" in lines
     assert "cell     toy.v-trt86: V" in lines
     assert any(line.startswith("known as implicit-int8-removed: ") for line in lines)

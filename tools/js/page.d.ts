@@ -45,7 +45,7 @@ interface Results {
   submissions: { account: string; gpu: string; commit: string; cells: number }[]; steps: { details: string[]; variants: RowSteps[] }; signatures: { [id: string]: Signature };
 }
 interface Words {
-  marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } }; kinds: { id: string; name: string; meaning: string }[]; headlines: [counts: string[], text: string][]; generations: { [capability: string]: string };
+  marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } }; kinds: { id: string; name: string; meaning: string }[]; headlines: [counts: string[], text: string][]; counted: { [part: string]: { [fact: string]: [one: string, many: string] } }; generations: { [capability: string]: string };
   roles: { [role: string]: string }; reading: [string, string][]; replaced: { [signature: string]: [old: string, now: string, url: string][] }; ends: { topic: string; name: string; partly?: boolean; signature: string }[]; further: string[][];
   suites: { [place: string]: string }; issues: string; home: string; errors: any;
 }
@@ -56,7 +56,7 @@ declare const words: Words;
 
 type Attributes = { [name: string]: string | number | boolean | null | undefined };
 type Content = Node | string | number | null | undefined | false | Content[];
-interface State { a: string; b: string; q: string; topic: string; state: string; all: boolean }
-interface Query { rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: ((cell: Cell) => boolean)[] }
+interface State { a: string; b: string; q: string; topic: string; state: string; all: boolean; latency: boolean }
+interface Query { rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: ((cell: Cell) => boolean)[]; words: ((text: string) => boolean)[]; step: [string, string] | null; leads: Set<[RegExp, string, string]>; operators: string[] }
 interface StepLine { kind: string; cause: { id: string; title: string } | null; instead: string[]; sure: string; sources: string; rows: { row: Row; text: string; detail: string }[] }
 interface Column { targets: Target[]; folded: boolean }

@@ -27,6 +27,7 @@ const fillFilters = () => {
     return button;
   }));
   byId("all").checked = state.all;
+  byId("latency").checked = state.latency;
 };
 /** @type {(steps?: boolean) => void} */
 const changed = (steps = false) => {
@@ -37,27 +38,58 @@ const changed = (steps = false) => {
   } catch (error) {
     byId("query-problem").textContent = messageOf(error);
     byId("query-problem").hidden = false;
-    return;
+  }
+  const { step } = filter.query;
+  if (step && `${step}` !== `${[state.a, state.b]}`) {
+    [state.a, state.b] = step;
+    [byId("a").value, byId("b").value] = step;
+    writeState();
+    steps = true;
   }
   if (steps) drawStep();
   drawMatrix();
+  if (steps) showStepColumns();
+};
+// A column's facts for who asks for few: image, CUDA, driver, GPUs.
+/** @type {(target: Target) => Content} */
+const factsOf = (target) => [make("a", { href: `#target-${target.id}` }, `${target.product} ${target.short}`), `: ${[target.jetpack && `JetPack ${target.jetpack}`, target.image.includes("nvidia/") && target.image, target.cuda && `CUDA ${target.cuda}`, target.driver && `driver ${target.driver.replace(">=", "≥ ")} on x86-64`].filter(Boolean).join(", ") || target.gpus}. `];
+/** @type {(name: string, version: string) => boolean} */
+const unreadBy = (name, version) => { const { first } = words.errors.operators[name]; const since = first.match(/\d+\.\d+/); return !since || byVersion(/** @type {Target} */ ({ version: since[0] }), /** @type {Target} */ ({ version })) > 0; };
+// What was understood of the words beside the rows.
+/** @type {(text: string) => Content[]} */
+const understood = (text) => {
+  const { columns: asking, step, leads, operators } = filter.query;
+  const found = asking.length ? targets.filter((target) => asking.every((fits) => fits(target))) : [];
+  const own = found.filter(({ engine }) => engine === "tensorrt").sort(byVersion);
+  const read = [...leads].some(([, tab]) => tab === "operators") && own.length ? Object.keys(words.errors.operators).filter((name) => unreadBy(name, own[0].version)) : [];
+  return [step ? `From ${before().name} to ${after().name}: the answer is below. ` : "",
+    found.length ? [`${text}: ${counted(found.length, "column")}`, found.length > 2 ? [own.length ? `, the first TensorRT ${own[0].short}` : "", ". "] : [". ", found.map(factsOf)]] : asking.length ? `${text}: no column. ` : "",
+    read.length ? [`Of ONNX's operators TensorRT ${own[0].short} does not read: ${read.join(", ")}. `] : "",
+    operators.map((name) => `${name}: TensorRT reads it ${words.errors.operators[name].first}. `),
+    [...leads].map(([, tab, says]) => (tab === "latency" ? ["Latencies are shown: of ", counted(data.cells.filter((cell) => cell.latency_ms).length, "cell"), ". Columns without one were never timed. "] : [make("a", { href: `#${tab}` }, says), ". "]))];
 };
 let waiting = 0;
 // Words filter; a log is explained, and so is a line without its marks wherever a signature knows it.
 const readBox = async () => {
   const text = byId("q").value;
-  const log = await explainText(text, !looksLikeLog(text));
-  if (text !== byId("q").value) return;
-  state.q = log ? "" : text;
+  const words = !looksLikeLog(text);
+  if (words) search(text);
+  const log = await explainText(text, words);
+  if (text !== byId("q").value || !(log || !words)) return;
+  search(log ? "" : text);
+};
+/** @type {(text: string) => void} */
+const search = (text) => {
+  state.q = text;
   changed();
-  const errors = log ? [] : errorsLike(text);
-  const columns = targets.filter((target) => filter.query.columns.every((asked) => asked(target))).length;
-  const understood = log || !filter.query.columns.length ? [] : [make("span", {}, `${text.trim()}: ${counted(columns, "column")}. `)];
-  byId("errors-like").replaceChildren(...understood, ...(errors.length ? [make("span", {}, "Errors: "), ...errors.slice(0, 4).flatMap((id, at) => [at ? ", " : "", errorLink(id, data.signatures[id].title)])] : []));
+  const timed = [...filter.query.leads].some(([, tab]) => tab === "latency");
+  if (timed && !state.latency) { state.latency = true; fillFilters(); changed(); }
+  const errors = errorsLike(text);
+  byId("errors-like").replaceChildren(.../** @type {any[]} */ ([understood(text.trim())]).flat(Infinity).filter(Boolean), ...(errors.length ? [make("span", {}, "Errors: "), ...errors.slice(0, 4).flatMap((id, at) => [at ? ", " : "", errorLink(id, data.signatures[id].title)])] : []));
 };
 const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
 const listen = () => {
-  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 150); });
+  byId("q").addEventListener("input", () => { clearTimeout(waiting); drawing += 1; waiting = setTimeout(readBox, 60); });
   // Enter goes to the first hit; a new line takes Shift.
   byId("q").addEventListener("keydown", async (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Enter" || event.shiftKey) return;
@@ -69,8 +101,8 @@ const listen = () => {
   for (const key of /** @type {const} */ (["a", "b"])) byId(key).addEventListener("change", () => { state[key] = byId(key).value; changed(true); });
   byId("swap").addEventListener("click", swap);
   byId("topic").addEventListener("change", () => { state.topic = byId("topic").value; changed(true); });
-  byId("all").addEventListener("change", () => { state.all = byId("all").checked; changed(); });
-  byId("clear").addEventListener("click", () => { Object.assign(state, { q: "", state: "", topic: "" }); byId("q").value = ""; fillFilters(); explainText("", false); changed(true); });
+  for (const key of /** @type {const} */ (["all", "latency"])) byId(key).addEventListener("change", () => { state[key] = byId(key).checked; changed(); });
+  byId("clear").addEventListener("click", () => { Object.assign(state, { q: "", state: "", topic: "", latency: false }); byId("q").value = ""; fillFilters(); explainText("", false); changed(true); });
   byId("search").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
   addEventListener("hashchange", followHash);
   addEventListener("popstate", () => { Object.assign(state, readState()); showState(); });

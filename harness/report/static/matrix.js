@@ -13,23 +13,28 @@ const under = (target) => {
 let columns = [];
 /** @type {Row[]} */
 let shown = [];
+// Of the rows that fit those that are drawn at first: of a case that is folded its row of most news.
+/** @type {Row[]} */
+let inSight = [];
 /** @type {Set<string>} */
 const unfolded = new Set();
+/** @type {(cell: Cell) => number | undefined} */
+const medianOf = (cell) => (state.latency ? cell.latency_ms?.median : undefined);
 /** @type {(row: Row, target: Target) => string} */
-const lookOf = (row, { index }) => { const cell = row.cells[index]; return `${drawnAs(cell)} ${cell.basis} ${cell.evidence !== false} ${cell.chip || ""} ${cell.stale || ""}`; };
-// Columns side by side that are alike in all rows shown are one; those of a family of which nothing is known are one, folded.
+const lookOf = (row, { index }) => { const cell = row.cells[index]; return `${drawnAs(cell)} ${cell.basis} ${cell.evidence !== false} ${cell.chip || ""} ${cell.stale || ""} ${medianOf(cell) ?? ""}`; };
+// Columns side by side that are alike in all rows in sight are one; those of a family in which nothing is known are one, folded.
 /** @type {(wanted: Target[]) => Column[]} */
 const columnsOf = (wanted) => {
   const ends = new Set([state.a, state.b]);
-  const empty = new Set([...new Set(wanted.map(({ family }) => family))].filter((family) => wanted.filter((target) => target.family === family).every((target) => !ends.has(target.id) && shown.every((row) => !known(row.cells[target.index])))));
+  const empty = new Set(wanted.filter((target) => !ends.has(target.id) && inSight.every((row) => !known(row.cells[target.index]))));
   /** @type {Column[]} */
   const made = [];
   for (const target of wanted) {
     const last = made.at(-1);
     const alone = ends.has(target.id) || (last && last.targets.some(({ id }) => ends.has(id)));
-    const alike = last && !alone && last.targets[0].family === target.family && (last.folded ? empty.has(target.family) : under(last.targets[0]) === under(target) && last.targets[0].series === target.series && shown.every((row) => lookOf(row, last.targets[0]) === lookOf(row, target)));
+    const alike = last && !alone && last.targets[0].family === target.family && (last.folded ? empty.has(target) : !empty.has(target) && under(last.targets[0]) === under(target) && last.targets[0].series === target.series && inSight.every((row) => lookOf(row, last.targets[0]) === lookOf(row, target)));
     if (last && alike && !state.all) last.targets.push(target);
-    else made.push({ targets: [target], folded: empty.has(target.family) && !state.all });
+    else made.push({ targets: [target], folded: empty.has(target) && !state.all });
   }
   return made;
 };
@@ -49,8 +54,8 @@ const headElement = () => {
   families.forEach((family) => { const last = spans.at(-1); if (last && last[0] === family) last[1] += 1; else spans.push([family, 1]); });
   return sized(make("table", { class: "cells" }, columnWidths(), make("thead", {},
     make("tr", { class: "families" }, make("td", { class: "corner", rowspan: 2 }), spans.map(([family, many]) => make("th", { scope: "colgroup", colspan: many }, make("span", { title: family }, many > 1 ? family : family.replace("TensorRT", "TRT"))))),
-    make("tr", { class: "versions" }, columns.map((column) => make("th", { scope: "col", class: columnClass(column), title: column.targets.map((target) => `${target.id}: ${target.name}${ran(target) ? "" : "; not run for this report"}`).join("\n") },
-      make("a", { href: `#target-${column.targets[0].id}` }, columnName(column), make("small", {}, under(column.targets[0]))), endOf(column) ? make("i", { class: "end" }, endOf(column)) : null))))));
+    make("tr", { class: "versions" }, columns.map((column) => make("th", { scope: "col", class: columnClass(column), title: column.targets.map((target) => `${target.id}: ${target.name}${ran(target) ? "" : "; not run for this report"}${column.folded ? "; nothing is known in the rows in sight" : ""}`).join("\n") },
+      make("a", { href: `#target-${column.targets[0].id}` }, columnName(column), make("small", {}, column.folded && column.targets.length > 1 ? "no result" : under(column.targets[0]))), endOf(column) ? make("i", { class: "end" }, endOf(column)) : null))))));
 };
 /** @type {(made: HTMLElement) => HTMLElement} */
 const sized = (made) => {
@@ -64,8 +69,10 @@ const cellElement = (row, column) => {
   const cell = row.cells[target.index];
   const news = known(cell) && ["regressed", "new", "fixed"].includes(cell.verdict) && !(cell.verdict === "new" && !failing(cell)) ? cell.verdict : "";
   const corner = cell.by_gpu.length > 1 && new Set(cell.by_gpu.map((one) => one.class)).size > 1 ? "⇄" : cell.flaky ? "~" : news ? { regressed: "!", new: "+", fixed: "★" }[news] : "";
-  const named = `${row.title}, ${column.targets.map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)]}; ${verdictOf(cell)}${news ? `; ${news}` : ""}`;
-  const anchor = make("a", { href: `#${encodeURIComponent(cell.id)}`, title: named, tabindex: "-1" }, badge(cell), corner ? [" ", make("sup", {}, corner)] : null, cell.chip ? [" ", make("small", {}, cell.chip)] : null);
+  const [median, gpu] = [medianOf(cell), cell.gpu ? cell.gpu[1] : "CPU"];
+  const chips = median === undefined ? [cell.chip] : [ms(median), gpu.replace("NVIDIA ", "").split(" ")[0]];
+  const named = `${row.title}, ${column.targets.map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)]}; ${verdictOf(cell)}${news ? `; ${news}` : ""}${median === undefined ? "" : `; median ${ms(median)} on ${gpu}`}`;
+  const anchor = make("a", { href: `#${encodeURIComponent(cell.id)}`, title: named, tabindex: "-1" }, badge(cell), corner ? [" ", make("sup", {}, corner)] : null, chips.map((chip) => chip && [" ", make("small", {}, chip)]));
   anchor.setAttribute("aria-label", `${named}. Shown: ${anchor.textContent}`);
   return make("td", { class: `${columnClass(column)} s-${stateOf(cell)} ${news ? `n-${news}` : ""}` }, anchor);
 };
@@ -89,7 +96,8 @@ const rowElements = (row, more) => {
 const newsOf = (row) => {
   const kinds = kindsOf(row, before().index, after().index).filter(({ kind }) => kind !== "newly_unknown");
   const cells = columns.flatMap((column) => column.targets.map((target) => row.cells[target.index]));
-  return (kinds.length ? 8 : 0) + (failing(row.cells[after().index]) ? 4 : 0) + (cells.some(failing) ? 2 : 0) + (cells.some(known) ? 1 : 0);
+  const called = `${row.title} ${row.case.title}`.toLowerCase();
+  return 16 * filter.query.words.filter((test) => test(called)).length + (kinds.length ? 8 : 0) + (failing(row.cells[after().index]) ? 4 : 0) + (cells.some(failing) ? 2 : 0) + (cells.some(known) ? 1 : 0);
 };
 // Rows of one sweep, and rows of one role that are alike in all columns, are one until they are unfolded.
 /** @type {(found: Row[]) => [row: Row, more: Row[]][]} */
@@ -107,80 +115,110 @@ const folded = (found) => {
 };
 /** @type {(lines: [row: Row, more: Row[]][]) => HTMLElement} */
 const tableOf = (lines) => sized(make("table", { class: "cells" }, columnWidths(), make("tbody", {}, lines.flatMap(([row, more]) => rowElements(row, more.length)))));
-// A case shows its row of most news; the others open by the button, a filter, "every row", or the browser's own search.
+// A case shows its row of most news; the others are drawn by the button, a filter, "every row", or the browser's own search.
 /** @type {(found: Case, its: Row[]) => HTMLElement} */
 const caseElement = (found, its) => {
   const lines = folded(its);
   const lead = asked() || opened.has(found.name) ? lines.length : 1;
   const many = lines.slice(lead).reduce((sum, [, more]) => sum + 1 + more.length, 0);
   const button = many ? make("button", { type: "button", class: "unfold", "aria-expanded": "false" }, `${many} more`) : null;
-  const rest = many ? make("div", { hidden: "until-found" }) : null;
-  const section = make("section", { class: many ? "case short" : "case", "aria-label": found.title, style: null }, make("div", { class: "about" }, make("h3", {}, found.title), make("p", { title: many ? found.summary : null }, found.summary, found.links.map(({ url, title }) => [" ", link(url, title)])), button));
-  const open = () => {
-    opened.add(found.name);
-    section.classList.remove("short");
-    rest?.removeAttribute("hidden");
-    button?.remove();
-  };
+  const titles = many ? make("div", { hidden: "until-found" }, its.slice(1).map(({ title }) => title).join("; ")) : null;
+  const section = make("section", { class: many ? "case short" : "case", "aria-label": found.title, style: null }, make("div", { class: "about" }, make("h3", {}, found.title), make("p", { title: many ? found.summary : null }, found.summary, found.links.map(({ url, title }) => [" ", link(url, title)])), button), titles);
+  const open = () => { opened.add(found.name); drawMatrix(found); };
   button?.addEventListener("click", open);
-  rest?.addEventListener("beforematch", open);
-  const fill = () => {
-    if (section.querySelector("table")) return;
-    section.append(tableOf(lines.slice(0, lead)));
-    if (rest) section.append(rest);
-    rest?.append(tableOf(lines.slice(lead)));
-    section.style.minHeight = "";
-  };
+  titles?.addEventListener("beforematch", open);
   section.style.minHeight = `${lead * 4.2 + 2}rem`;
-  filling.set(section, fill);
+  filling.set(section, lines.slice(0, lead));
   return section;
 };
 /** @type {Set<string>} */
 const opened = new Set();
-const asked = () => Boolean(state.all || state.topic || state.state || filter.query.rows.length || filter.query.cells.length);
-/** @type {Map<Element, () => void>} */
+const asked = () => Boolean(state.all || state.topic || state.state || state.latency || filter.query.rows.length || filter.query.cells.length);
+/** @type {Map<Element, [row: Row, more: Row[]][]>} */
 const filling = new Map();
-const nearby = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => fillNow(target)), { rootMargin: "1200px" });
-/** @type {(section: Element) => void} */
-const fillNow = (section) => {
-  filling.get(section)?.();
+const nearby = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => fillUp(/** @type {HTMLElement} */ (target))), { rootMargin: "600px" });
+// Counts the drawings: one that a key or a newer one has overtaken ends.
+let drawing = 0;
+const AT_LEAST = 6;
+const PRINT = matchMedia("print");
+/** @type {(section: HTMLElement) => Promise<void>} */
+const fillUp = async (section) => {
+  const [mine, lines] = [drawing, filling.get(section)];
+  if (!lines) return;
   filling.delete(section);
   nearby.unobserve(section);
-};
-// Up to so many cells all rows are drawn, so that the browser's own search finds them.
-const MOST_AT_ONCE = 20000;
-const fillRest = () => {
-  const [section] = filling.keys();
-  if (!section || shown.length * columns.length > MOST_AT_ONCE) return;
-  fillNow(section);
-  setTimeout(fillRest, 0);
+  const made = tableOf([]);
+  section.append(made);
+  let since = performance.now();
+  for (const [at, [row, more]] of lines.entries()) {
+    made.querySelector("tbody")?.append(...rowElements(row, more.length));
+    if (PRINT.matches || at < AT_LEAST || performance.now() - since <= REST_AFTER) continue;
+    await rest();
+    if (mine !== drawing) return;
+    since = performance.now();
+  }
+  section.style.minHeight = "";
 };
 /** @type {{ query: Query }} */
-const filter = { query: { rows: [], columns: [], cells: [] } };
-const drawMatrix = () => {
-  const { query } = filter;
-  const pair = new Set([state.a, state.b]);
-  const named = targets.filter((target) => query.columns.every((fits) => fits(target)));
-  const wanted = query.columns.length ? named : NARROW.matches && !state.all ? targets.filter(({ id }) => pair.has(id)) : targets;
-  const cellFits = (/** @type {Cell} */ cell) => query.cells.every((fits) => fits(cell)) && (!state.state || (stateOf(cell) === state.state && known(cell) === (state.state !== "unknown")));
-  shown = rows.filter((row) => (!state.topic || row.topics.includes(state.topic)) && query.rows.every((fits) => fits(row)) && (!(query.cells.length || state.state) || wanted.some((target) => cellFits(row.cells[target.index]))));
-  columns = columnsOf(wanted);
+const filter = { query: { rows: [], columns: [], cells: [], words: [], step: null, leads: new Set(), operators: [] } };
+/** @type {(cell: Cell) => boolean} */
+const cellFits = (cell) => filter.query.cells.every((fits) => fits(cell)) && (!state.state || (stateOf(cell) === state.state && known(cell) === (state.state !== "unknown")));
+// The columns that are asked for; on a phone and on paper those of the step, with latencies those that have any.
+const wantedColumns = () => {
+  const { columns: asking } = filter.query;
+  if (asking.length) return targets.filter((target) => asking.every((fits) => fits(target)));
+  if ((NARROW.matches && !state.all) || PRINT.matches) return targets.filter(({ id }) => id === state.a || id === state.b);
+  return state.latency && !state.all ? targets.filter(({ index, id }) => id === state.a || id === state.b || rows.some((row) => row.cells[index].latency_ms)) : targets;
+};
+// Rows that fit; if words fit none, those that hold the most of them.
+/** @type {(wanted: Target[]) => [found: Row[], near: boolean]} */
+const rowsThatFit = (wanted) => {
+  const { rows: tests, cells } = filter.query;
+  const open = rows.filter((row) => (!state.topic || row.topics.includes(state.topic)) && (!(cells.length || state.state) || wanted.some((target) => cellFits(row.cells[target.index]))) && (!state.latency || wanted.some((target) => row.cells[target.index].latency_ms)));
+  const held = new Map(open.map((row) => [row, tests.filter((fits) => fits(row)).length]));
+  const found = open.filter((row) => held.get(row) === tests.length);
+  const most = Math.max(0, ...held.values());
+  return found.length || !most ? [found, false] : [open.filter((row) => held.get(row) === most), true];
+};
+/** @type {(unfolding?: Case) => void} */
+const drawMatrix = (unfolding) => {
+  drawing += 1;
+  const wanted = wantedColumns();
+  const [fitting, near] = rowsThatFit(wanted);
+  shown = fitting;
+  columns = wanted.map((target) => ({ targets: [target], folded: false }));
   const news = new Map(shown.map((row) => [row, newsOf(row)]));
   const byCase = new Map(data.cases.map((found) => /** @type {[Case, Row[]]} */ ([found, shown.filter((row) => row.case === found).sort((one, other) => (news.get(other) || 0) - (news.get(one) || 0))])));
-  const cases = [...byCase].filter(([, its]) => its.length).sort(([one, its], [other, others]) => (one.seed ?? 99) - (other.seed ?? 99) || Math.max(...others.map((row) => news.get(row) || 0)) - Math.max(...its.map((row) => news.get(row) || 0)));
+  const most = (/** @type {Row[]} */ its) => Math.max(...its.map((row) => news.get(row) || 0));
+  const cases = [...byCase].filter(([, its]) => its.length).sort(([one, its], [other, others]) => (filter.query.words.length ? most(others) - most(its) : 0) || (one.seed ?? 99) - (other.seed ?? 99) || most(others) - most(its));
+  inSight = asked() ? shown : cases.flatMap(([found, its]) => (opened.has(found.name) ? its : its.slice(0, 1)));
+  columns = columnsOf(wanted);
+  const top = unfolding && grid.querySelector(`section[aria-label="${CSS.escape(unfolding.title)}"]`)?.getBoundingClientRect().top;
   nearby.disconnect();
   filling.clear();
   head.replaceChildren(headElement());
   grid.replaceChildren(...cases.map(([found, its]) => caseElement(found, its)));
-  [...filling.keys()].slice(0, 5).forEach(fillNow);
-  filling.forEach((_, section) => nearby.observe(section));
-  setTimeout(fillRest, 200);
-  byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${shown.length} of ${rows.length} rows` : "No row fits. ";
+  const sections = /** @type {HTMLElement[]} */ ([...filling.keys()]);
+  const last = unfolding ? cases.findIndex(([found]) => found === unfolding) + 1 : PRINT.matches ? sections.length : 4;
+  sections.slice(0, last).forEach(fillUp);
+  sections.slice(last).forEach((section) => nearby.observe(section));
+  if (top !== undefined) {
+    scrollBy(0, sections[last - 1].getBoundingClientRect().top - top);
+    /** @type {HTMLElement | null} */ (sections[last - 1].querySelector("td a"))?.focus({ preventScroll: true });
+  }
+  byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${near ? "No row has every word; nearest: " : ""}${shown.length} of ${rows.length} rows` : "No row fits. ";
   byId("clear").hidden = shown.length === rows.length;
   /** @type {HTMLElement | null} */
   const first = grid.querySelector("td a");
   if (first) first.tabIndex = 0;
   markOpen();
+};
+// Scrolls to the columns of the step where one of them is out of sight.
+const showStepColumns = () => {
+  const ends = /** @type {HTMLElement[]} */ ([...head.querySelectorAll(".from, .to")]);
+  const [left, right] = [Math.min(...ends.map((end) => end.offsetLeft)), Math.max(...ends.map((end) => end.offsetLeft + end.offsetWidth))];
+  const fixed = head.querySelector(".corner")?.clientWidth || 0;
+  grid.scrollLeft = right <= grid.clientWidth ? 0 : left - fixed;
 };
 const markOpen = () => {
   grid.querySelectorAll("a.open").forEach((/** @type {Element} */ one) => one.classList.remove("open"));
@@ -206,4 +244,4 @@ grid.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   next.setAttribute("tabindex", "0");
   next.focus();
 });
-NARROW.addEventListener("change", drawMatrix);
+for (const media of [NARROW, PRINT]) media.addEventListener("change", () => drawMatrix());

@@ -85,6 +85,7 @@ const besideA = (cell, row, target) => {
 };
 /** @type {HTMLElement | null} */
 let openedFrom = null;
+let openedAt = "";
 /** @type {(id: string) => void} */
 const openPanel = (id) => {
   const place = placeOf.get(id);
@@ -102,15 +103,18 @@ const openPanel = (id) => {
     make("p", { class: "quiet" }, basisOf(cell) === "reported" ? `Reported${source ? `: ${source}` : ""}. Not measured here.` : cell.basis === "listed" ? "By NVIDIA's operator tables (docs/operators.md of onnx-tensorrt). Not measured here." : basisOf(cell) === "measured before" ? "Measured before, accepted as the expected result; not run for this report." : basisOf(cell) === "measured" ? `Measured${cell.gpu ? ` on ${cell.gpu[1]}` : ""}.` : "", cell.stale ? ` ${cell.reason}.` : ""),
     basisOf(cell) === "reported" ? claimsOf(cell, row).filter(({ note }) => note).slice(0, 2).map(({ note }) => make("p", {}, capital(note.replace(/\.?$/, ".")))) : null, ...why(cell, row), ...change(cell, row, column), ...besideA(cell, row, target), ...elsewhere(row, column), ...runIt(cell, row, target), ...evidence(cell, row)];
   panel.replaceChildren(...parts.flat(Infinity).filter((part) => part !== null && part !== undefined && part !== ""));
-  if (panel.hidden) openedFrom = /** @type {HTMLElement} */ (document.activeElement);
+  if (panel.hidden) [openedFrom, openedAt] = [/** @type {HTMLElement} */ (document.activeElement), `#${encodeURIComponent(id)}`];
   panel.hidden = false;
   panel.scrollTop = 0;
   panel.querySelector("h2").focus({ preventScroll: true });
   markOpen();
 };
 const closePanel = () => {
+  const shut = location.hash;
   panel.hidden = true;
   writeState("");
   markOpen();
-  openedFrom?.focus({ preventScroll: true });
+  // The cell that was shown last, else the one that was opened first, else its link elsewhere.
+  const cell = /** @type {HTMLElement[]} */ ([...grid.querySelectorAll("td a")]).find((one) => [shut, openedAt].includes(one.getAttribute("href") || ""));
+  (cell || openedFrom)?.focus({ preventScroll: true });
 };

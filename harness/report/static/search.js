@@ -33,10 +33,13 @@ const HARDWARE = [...new Set(targets.flatMap(hardware))].sort((one, other) => ot
 // Cards and boards by the names that people have for them, as the columns name their generation.
 const SM = /** @type {{ [sm: string]: string }} */ ({ 75: "turing", 80: "ampere", 86: "ampere", 87: "orin", 89: "ada", 90: "hopper", 100: "blackwell", 110: "thor", 120: "blackwell" });
 /** @type {(text: string) => string} */
-const hardwareWords = (text) => text.replace(/(?:geforce )?\b(?:rtx |gtx )?([2-5]0)[5-9]0(?: ?ti)?(?: super)?\b/gi, "rtx $1").replace(/(?:geforce )?\bgtx 16[5-9]0(?: ?ti)?\b/gi, "gtx 16")
+const hardwareWords = (text) => text.replace(/(?:geforce )?\b(?:rtx |gtx )?([2-5]0)[5-9]0(?: ?ti)?(?: super)?\b/gi, "rtx $1").replace(/(?:geforce )?\bgtx (1[06])[5-8]0(?: ?ti)?\b/gi, "gtx $1")
   .replace(/\bsm_?(75|8[0679]|90|1[012]0)\b/gi, (_, sm) => SM[sm]).replace(/\b(?:agx orin|orin (?:nano|nx|agx))\b/gi, "orin");
 // Words that ask and tell nothing apart.
-const STOP = new Set("a an and any are can do does fail fails for from how i in is it my not of on or supported the to unsupported what when which why will with work".split(" "));
+const STOP = new Set("a an and any are be can do does fail fails for from gone has have how i in into is it its me my not of on or still support supported than that the there this to version versions was were what when where which who why will with work works you your".split(" "));
+// Words that a part of the page answers, and no row.
+const LEADS = /** @type {[RegExp, string, string][]} */ ([[/^(?:drivers?|cuda|ngc|containers?|images?|docker|gpus?|cards?)$/, "targets", "Targets: image, CUDA, driver and GPUs of each version"], [/^(?:operators?|ops?|unsupported)$/, "operators", "Operators: since when TensorRT reads each"],
+  [/^(?:report|send|submit|contribute|problems?|bugs?|issues?|feedback|measurements?|results?)$/, "data", "Data: where to report a problem and send measurements"], [/^(?:slow|slower|slowest|fast|faster|latency|speed|performance)$/, "latency", ""]]);
 // What a word and its relatives begin with: calibration, calibrator, calibrated.
 /** @type {(word: string) => string} */
 const stem = (word) => (word.length > 6 ? word.replace(/(?:ations?|ators?|ating|ated|isations?|izations?|ised|ized|s)$/, "") : word);
@@ -55,24 +58,43 @@ const CELL_KEYS = {
   precision: (cell, value) => Object.values(cell.precision).includes(value),
 };
 const KEYS = ["target", ...Object.keys(ROW_KEYS), ...Object.keys(CELL_KEYS)];
+// ONNX's operators by their names in small letters.
+const OPERATORS = new Map(Object.keys(words.errors.operators).map((name) => [name.toLowerCase(), name]));
 // Returns what rows, columns and cells are asked for; throws BadQuery with a sentence.
 /** @type {(text: string) => Query} */
 const parseQuery = (text) => {
   /** @type {Query} */
-  const made = { rows: [], columns: [], cells: [] };
-  let rest = looksLikeLog(text) ? "" : hardwareWords(text);
+  const made = { rows: [], columns: [], cells: [], words: [], step: null, leads: new Set(), operators: [] };
+  let rest = looksLikeLog(text) ? "" : hardwareWords(text).replace(/(?<=[\p{L}\d])[?!.,;]+(?=\s|$)/gu, "");
   for (const { name, pattern } of HARDWARE) {
     const without = rest.replace(pattern, " ");
     if (without !== rest) made.columns.push((target) => hardware(target).includes(name));
     rest = without;
   }
+  const fits = (/** @type {string} */ version) => targets.filter((target) => target.short === version || `${target.version}.`.startsWith(`${version}.`));
+  rest = rest.replace(/(?<![\w.:])(\d+(?:\.\d+)*) *(?:to|->|→|–|-) *(\d+(?:\.\d+)*)(?![\w.])/, (whole, from, to) => {
+    const [ends, named] = [[from, to].map(fits), made.columns.length ? targets.filter((target) => made.columns.every((asked) => asked(target))) : targets];
+    const near = ends.map((found) => [...found.filter((target) => named.includes(target)).sort((one, other) => Number(seen.has(other.id)) - Number(seen.has(one.id)) || byVersion(other, one)), ...found][0]);
+    made.step = near[0] && near[1] ? /** @type {[string, string]} */ (near.map(({ id }) => id)) : null;
+    return made.step ? " " : whole;
+  }).replace(/\b(?:in|on|with|version|trt|tensorrt) v?(\d+(?:\.\d+)*)(?![\w.])/gi, (whole, version) => {
+    if (!fits(version).length) return whole;
+    made.columns.push((target) => fits(version).includes(target));
+    return " ";
+  });
   for (const [, minus, key, quoted, plain] of rest.matchAll(/(-?)(?:\b([a-z]+):)?(?:"([^"]*)"|([^\s"]+))/giu)) {
     const values = (quoted ?? plain).toLowerCase().split(key ? "," : /(?!)/);
     const not = minus === "-";
     const month = !quoted && /^\d\d\.\d\d$/.test(values[0]) ? values[0] : "";
     if (!key && month && targets.some(({ image }) => image.includes(`:${month}-`))) made.columns.push((target) => target.image.includes(`:${month}-`) !== not);
     else if (!key && !quoted && STOP.has(values[0])) continue;
-    else if (!key) made.rows.push((row) => wordTest(quoted ? values[0] : stem(values[0]))(haystack(row)) !== not);
+    else if (!key && !quoted && LEADS.some(([word]) => word.test(values[0]))) LEADS.filter(([word]) => word.test(values[0])).forEach((lead) => made.leads.add(lead));
+    else if (!key) {
+      const test = wordTest(quoted ? values[0] : stem(values[0]));
+      made.rows.push((row) => test(haystack(row)) !== not);
+      if (!not) made.words.push(test);
+      if (OPERATORS.has(values[0])) made.operators.push(/** @type {string} */ (OPERATORS.get(values[0])));
+    }
     else if (key === "target") made.columns.push((target) => values.some((value) => target.id === value || target.short === value) !== not);
     else if (ROW_KEYS[key]) made.rows.push((row) => values.some((value) => ROW_KEYS[key](row, value)) !== not);
     else if (CELL_KEYS[key]) made.cells.push((cell) => values.some((value) => CELL_KEYS[key](cell, value)) !== not);
@@ -83,7 +105,7 @@ const parseQuery = (text) => {
 // Errors that hold every word that was typed, those first that have them in what they are called.
 /** @type {(text: string) => string[]} */
 const errorsLike = (text) => {
-  const tests = text.trim().toLowerCase().split(/\s+/).filter((word) => !STOP.has(word)).map((word) => wordTest(stem(word)));
+  const tests = text.trim().toLowerCase().replace(/[?!.,;]+(?=\s|$)/g, "").split(/\s+/).filter((word) => !STOP.has(word)).map((word) => wordTest(stem(word)));
   /** @type {(own: string) => number} */
   const held = (own) => tests.filter((test) => test(own.toLowerCase())).length;
   const found = text.trim().length < 4 ? [] : Object.entries(data.signatures).map(([id, one]) => ({ id, called: held(`${id} ${one.title}`),

@@ -37,7 +37,7 @@ const readState = () => {
   const asked = new URLSearchParams(location.search);
   const [from, to] = lastStep();
   const named = (/** @type {string} */ key, /** @type {string} */ usual) => { const id = asked.get(key) || ""; return targetOf.has(id) ? id : usual; };
-  return { a: named("a", from), b: named("b", to), q: asked.get("q") || "", topic: asked.get("topic") || "", state: asked.get("state") || "", all: asked.get("all") === "1" };
+  return { a: named("a", from), b: named("b", to), q: asked.get("q") || "", topic: asked.get("topic") || "", state: asked.get("state") || "", all: asked.get("all") === "1", latency: asked.get("latency") === "1" };
 };
 const state = readState();
 /** @type {() => Target} */
@@ -46,7 +46,7 @@ const before = () => /** @type {Target} */ (targetOf.get(state.a));
 const after = () => /** @type {Target} */ (targetOf.get(state.b));
 /** @type {(hash?: string) => void} */
 const writeState = (hash = location.hash) => {
-  const asked = new URLSearchParams(Object.entries({ a: state.a, b: state.b, q: state.q, topic: state.topic, state: state.state, all: state.all ? "1" : "" }).filter(([, value]) => value));
+  const asked = new URLSearchParams(Object.entries({ a: state.a, b: state.b, q: state.q, topic: state.topic, state: state.state, all: state.all ? "1" : "", latency: state.latency ? "1" : "" }).filter(([, value]) => value));
   history.replaceState(null, "", `${location.pathname}?${asked}${hash}`);
   try {
     localStorage.setItem(LAST, `${state.a} ${state.b}`);

@@ -47,11 +47,13 @@ const troublesOf = (from, to) => {
 /** @type {(from: Target, to: Target, lines: StepLine[], troubles: Reported[], fits: (row: Row) => boolean) => string} */
 const headlineOf = (from, to, lines, troubles, fits) => {
   const count = (/** @type {string} */ kind) => lines.filter((line) => line.kind === kind).reduce((sum, line) => sum + line.rows.length, 0);
-  const [broken, lost, alone] = ["broken", "precision_lost", "alone"].map(count);
+  const [broken, lost, fixed, gained, alone] = ["broken", "precision_lost", "fixed", "precision_gained", "alone"].map(count);
+  const counts = /** @type {{ [fact: string]: number }} */ ({ broken, lost, fixed, gained, alone });
+  const said = Object.fromEntries(Object.entries(words.counted).map(([part, names]) => [part, Object.entries(names).filter(([name]) => counts[name]).map(([name, [one, many]]) => `${counts[name]} ${counts[name] === 1 ? one : many}`).join(", ")]));
   const unmeasured = [from, to].filter((target) => !rows.some((row) => row.cells[target.index].basis === "measured")).map(({ short }) => short);
   const both = rows.filter((row) => fits(row) && comparable(row, from.index, to.index)).length;
   /** @type {{ [fact: string]: string | number | boolean }} */
-  const facts = { unmeasured: unmeasured.length, sides: unmeasured.join(" and "), apart: !both, failing: broken + lost + alone + troubles.length, broken, lost, alone, known: both, before: from.short, after: to.short };
+  const facts = { unmeasured: unmeasured.length, sides: unmeasured.join(" and "), apart: !both, failing: broken + lost + alone + troubles.length, ...counts, ...said, better: said.better && `; ${said.better}`, known: both, before: from.short, after: to.short };
   const [, text] = words.headlines.find(([counts]) => !counts.length || counts.some((each) => facts[each])) || [[], ""];
   const [on, ...others] = [...new Set([from, to].map((target) => [...new Set(rows.flatMap((row) => row.cells[target.index].gpu?.[0] ?? []))].join(" ")))];
   const gpu = others.length || !on || on.includes(" ") ? "" : `On ${words.generations[on] ? `${words.generations[on]} (SM ${on})` : `SM ${on}`}: `;
@@ -62,7 +64,7 @@ const MARKS = /** @type {{ [kind: string]: string }} */ ({ fixed: "✓", precisi
 const lineElement = (line, to) => {
   const [first, ...more] = line.rows;
   const named = (/** @type {{ row: Row, text: string, detail: string }} */ { row, text, detail }) => [cellLink(row.cells[to.index].id, row.title), make("span", { class: "does" }, ` ${text}${detail && detail !== text ? `: ${detail}` : ""}`)];
-  const name = line.kind === "alone" ? "Fails, nothing known before" : kindOf.get(line.kind)?.name || line.kind;
+  const name = line.kind === "alone" ? `Fails on ${to.short}; ${before().short} not known` : kindOf.get(line.kind)?.name || line.kind;
   return make("li", { class: `line u-${line.kind}` }, make("span", { class: "mark", "aria-hidden": "true" }, MARKS[line.kind] || (BAD.has(line.kind) || line.kind === "alone" ? "✕" : "·")),
     make("div", { class: "what" }, make("b", {}, name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "] : null,
       make("p", {}, named(first)), more.length ? fold(`and ${more.length} more alike`, ...more.map((one) => make("p", {}, named(one)))) : null),

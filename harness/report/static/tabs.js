@@ -64,8 +64,14 @@ const dataTab = () => [make("p", {}, "Beside this file, in the folder of the rep
   Object.keys(words.suites).length ? make("p", {}, "Suites: ", Object.entries(words.suites).map(([place, title]) => [make("a", { href: place }, title), " "])) : null,
   data.submissions.length ? table(["Sent in by", "GPU", "Commit", "Cells"], data.submissions.map(({ account, gpu, commit, cells }) => [account, gpu, commit, String(cells)])) : null,
   make("p", { id: "send" }, "Have one of the GPUs that nobody ran? ", make("code", {}, "trt-compat submit"), " makes a file of your results; send it ", words.issues ? ["to ", link(words.issues, words.issues)] : "to who published this page", words.home ? ["; the project is at ", link(words.home, words.home)] : null, ".")];
+// By NVIDIA's tables of onnx-tensorrt.
+const operatorsTab = () => {
+  const firsts = [...new Set(Object.values(words.errors.operators).map((/** @type {any} */ { first }) => first))].sort();
+  return [make("p", {}, "ONNX's operators, by the first TensorRT whose parser reads them, as NVIDIA's tables say (docs/operators.md of onnx-tensorrt). Which types it takes, ", make("code", {}, "trt-compat check model.onnx"), " tells of your model. The number is that of rows here."),
+    table(["TensorRT reads", "Operators"], firsts.map((first) => [capital(first), Object.keys(words.errors.operators).filter((name) => words.errors.operators[name].first === first).map((name, at) => { const its = rows.filter((row) => row.graph.nodes.some(({ op }) => op === name)).length; return [at ? ", " : "", its ? make("a", { href: `?q=op:${name}` }, `${name} (${its})`) : name]; })]))];
+};
 /** @type {{ [tab: string]: () => Content }} */
-const TABS = { errors: errorsTab, changes: changesTab, causes: causesTab, targets: targetsTab, legend: legendTab, data: dataTab };
+const TABS = { errors: errorsTab, changes: changesTab, causes: causesTab, operators: operatorsTab, targets: targetsTab, legend: legendTab, data: dataTab };
 /** @type {(name: string) => void} */
 const openTab = (name) => {
   for (const tab of document.querySelectorAll("[role=tab]")) {

@@ -5,7 +5,9 @@ const byId = (id) => document.getElementById(id);
 const messageOf = (error) => (error instanceof Error ? error.message : String(error));
 /** @type {(id: string) => Promise<any>} */
 const unpacked = async (id) => {
-  const bytes = Uint8Array.from(atob(byId(id).textContent), (letter) => letter.charCodeAt(0));
+  const letters = atob(byId(id).textContent);
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 };
 /** @type {(error: unknown) => never} */
