@@ -29,6 +29,8 @@ STATIC = Path(__file__).parent / "static"
 _SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "paste", "tabs", "main")
 #: No literal of the scripts is longer than a line.
 _NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
+#: Bytes of the largest model that the page itself holds.
+LARGEST_MODEL = 8192
 _PACKED = re.compile(r"(?<=data-gzip>)[^<]+(?=</script>)")
 
 #: The labels that packages name an address of their project by.
@@ -118,15 +120,21 @@ _AS_IT_IS = (
 
 
 def render(
-    data: Mapping[str, Any], text: str, suites: Mapping[str, str], further: Sequence[Sequence[str]] = ()
+    data: Mapping[str, Any],
+    text: str,
+    suites: Mapping[str, str],
+    further: Sequence[Sequence[str]] = (),
+    models: Mapping[str, bytes] | None = None,
 ) -> str:
     """Return the page of a results.json, parsed and as its text; `suites` are titles of pages by their place.
 
-    `further` are the rows of a check's further tries.
+    `further` are the rows of a check's further tries; `models` are files by name, the small ones of which it holds.
 
     The same text gives the same page, but for another build of zlib.
     """
     style, script = _asset("style.css"), _script()
+    small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
+    coded = json.dumps({name: base64.b64encode(data).decode() for name, data in sorted(small.items())})
     return (
         environment(STATIC)
         .get_template("index.html.j2")
@@ -137,7 +145,8 @@ def render(
             script=Markup(script),  # noqa: S704
             policy=policy(style, script),
             results=Markup(_packed(text)),  # noqa: S704  (base64)
-            words=Markup(_packed(_words(suites, further))),  # noqa: S704
+            words=Markup(_packed(_words(suites, further, small))),  # noqa: S704
+            models=Markup(_packed(coded)),  # noqa: S704
         )
     )
 
@@ -151,7 +160,9 @@ def _packed(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
+def _words(
+    suites: Mapping[str, str], further: Sequence[Sequence[str]], models: Mapping[str, bytes]
+) -> str:
     """Return the data of the app beside results.json, as JSON: names of classes and kinds, and the paste box's data."""
     marks = {str(cls): asdict(mark) for cls, mark in MARKS.items()}
     kinds = [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()]
@@ -169,6 +180,7 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
             "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],
             "further": further,
             "suites": suites,
+            "models": {name: len(data) for name, data in models.items()},
             **addresses(),
             "errors": explaining(),
         }

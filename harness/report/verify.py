@@ -42,8 +42,9 @@ def verify_report(
     report follows from the records (byte for byte, except the packing of the page's evidence).
     """
     found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
-    texts = report_texts(results_of(found, read_history(store.path)), suites_beside(folder))
-    files = {name: text.encode() for name, text in texts.items()} | model_files(found.models)
+    models = model_files(found.models)
+    texts = report_texts(results_of(found, read_history(store.path)), suites_beside(folder), models)
+    files = {name: text.encode() for name, text in texts.items()} | models
     return verify_recorded(found, store, folder, files)
 
 

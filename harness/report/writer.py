@@ -118,7 +118,7 @@ def write_report(
     `models` are files by their place in the folder; those of an earlier report go. Raises HandledError if the folder
     cannot be written, InfraError if its disk is full.
     """
-    texts = report_texts(results, suites_beside(folder))
+    texts = report_texts(results, suites_beside(folder), models)
     written = write_files(folder, {**(models or {}), **{name: text.encode() for name, text in texts.items()}})
     for left in set((folder / MODELS).glob("*.onnx")) - set(written):
         # Another process may write the same report.
@@ -151,10 +151,13 @@ def model_files(models: Models) -> dict[str, bytes]:
     return {f"{MODELS}/{case}-{variant}.onnx": data for (case, variant), data in models.items()}
 
 
-def report_texts(results: Results, suites: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the text of every file of the report by its name; `suites` are titles of pages by their place."""
+def report_texts(
+    results: Results, suites: Mapping[str, str] | None = None, models: Mapping[str, bytes] | None = None
+) -> dict[str, str]:
+    """Return every file's text by its name; `suites` are titles of pages by their place, `models` files by theirs."""
     text = results_json(results)
-    page = render(json.loads(text), text, suites or {}, further_rows(results.further))
+    own = {Path(name).name: data for name, data in (models or {}).items()}
+    page = render(json.loads(text), text, suites or {}, further_rows(results.further), own)
     return dict(zip(FILES, (text, schema_text(), table(results), summary(results), page), strict=True))
 
 

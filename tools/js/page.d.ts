@@ -47,7 +47,7 @@ interface Results {
 interface Words {
   marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } }; kinds: { id: string; name: string; meaning: string }[]; headlines: [counts: string[], text: string][]; counted: { [part: string]: { [fact: string]: [one: string, many: string] } }; generations: { [capability: string]: string };
   roles: { [role: string]: string }; reading: [string, string][]; replaced: { [signature: string]: [old: string, now: string, url: string][] }; ends: { topic: string; name: string; partly?: boolean; signature: string }[]; further: string[][];
-  suites: { [place: string]: string }; issues: string; home: string; errors: any;
+  suites: { [place: string]: string }; models: { [name: string]: number }; issues: string; home: string; errors: any;
 }
 
 // Unpacked before anything else runs.

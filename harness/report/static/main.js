@@ -7,9 +7,9 @@ const fillBoxes = () => {
   const reported = data.cells.filter((cell) => cell.basis === "reported");
   const whens = measured.filter(ran).map((target) => target.stamps?.when.slice(0, 10) || "").sort();
   const gpus = [...new Set(cells.flatMap((cell) => (cell.gpu ? [cell.gpu[1]] : [])))];
-  byId("measured").replaceChildren(...(measured.length ? [product(measured), make("small", {}, [whens.at(-1), counted(cells.length, "cell"), gpus.length ? gpus.join(", ") : "engines built, no GPU", before ? `${before} measured before` : ""].filter(Boolean).join("; "))] : ["Nothing has been measured yet."]));
+  byId("measured").replaceChildren(...(measured.length ? [product(measured), make("small", {}, [whens.at(-1), counted(cells.length, "cell"), gpus.length ? gpus.join(", ") : "engines built, no GPU", before ? `${before} from earlier runs` : ""].filter(Boolean).join("; "))] : ["Nothing has been measured yet."]));
   const unrun = targets.filter((target) => reported.some((cell) => cell.target === target.id));
-  byId("reported").replaceChildren(...(reported.length ? [product(unrun.filter(({ id }) => !seen.has(id))) || product(unrun), make("small", {}, `${counted(reported.length, "cell")} by threads, NVIDIA and source code; nobody has run them here`)] : ["Nothing."]));
+  byId("reported").replaceChildren(...(reported.length ? [product(unrun.filter(({ id }) => !seen.has(id))) || product(unrun), make("small", {}, `${counted(reported.length, "cell")} by threads, NVIDIA and source code; not run here`)] : ["Nothing."]));
   const bad = ["regressed", "new"].map((verdict) => data.cells.filter((cell) => cell.verdict === verdict && known(cell) && (verdict === "regressed" || failing(cell))));
   const news = bad.flat();
   byId("news").hidden = !news.length;
@@ -89,7 +89,7 @@ const search = (text) => {
 };
 const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
 const listen = () => {
-  byId("q").addEventListener("input", () => { clearTimeout(waiting); drawing += 1; waiting = setTimeout(readBox, 60); });
+  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 80); });
   // Enter goes to the first hit; a new line takes Shift.
   byId("q").addEventListener("keydown", async (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Enter" || event.shiftKey) return;
@@ -135,7 +135,7 @@ fillBoxes();
 fillFurther();
 listen();
 showState();
-openTab("errors");
 followHash();
+setTimeout(() => { if (!byId("tab").childElementCount) openTab("errors"); }, 300);
 performance.mark("ready");
 document.documentElement.dataset.ready = "";

@@ -2,11 +2,10 @@
 const grid = byId("grid");
 const head = byId("head");
 const NARROW = matchMedia("(max-width: 40rem)");
-const GENERATIONS = /** @type {{ [capability: string]: string }} */ ({ "7.5": "Turing", "8.0": "A100", "8.6": "Ampere", "8.7": "Orin", "8.9": "Ada", "9.0": "Hopper", "10.0": "B200", "12.0": "Blackwell" });
 /** @type {(target: Target) => string} */
 const under = (target) => {
   const built = target.series.match(/SM ([\d.]+)/);
-  if (built) return GENERATIONS[built[1]] || `SM ${built[1]}`;
+  if (built) return words.generations[built[1]] || `SM ${built[1]}`;
   return target.series.includes("arm64") ? "arm64" : target.series.includes("CUDA") ? "CUDA" : target.jetpack ? `JP ${target.jetpack.split(/[ ,-]/)[0]}` : "";
 };
 /** @type {Column[]} */
@@ -127,37 +126,32 @@ const caseElement = (found, its) => {
   const open = () => { opened.add(found.name); drawMatrix(found); };
   button?.addEventListener("click", open);
   titles?.addEventListener("beforematch", open);
-  section.style.minHeight = `${lead * 4.2 + 2}rem`;
-  filling.set(section, lines.slice(0, lead));
+  const drawn = lines.slice(0, lead);
+  for (let at = 0; at < drawn.length; at += CHUNK) {
+    const chunk = make("div", {});
+    const some = drawn.slice(at, at + CHUNK);
+    chunk.style.minHeight = `${some.length * 4.2}rem`;
+    filling.set(chunk, some);
+    section.append(chunk);
+  }
   return section;
 };
 /** @type {Set<string>} */
 const opened = new Set();
 const asked = () => Boolean(state.all || state.topic || state.state || state.latency || filter.query.rows.length || filter.query.cells.length);
-/** @type {Map<Element, [row: Row, more: Row[]][]>} */
+// Rows are drawn so many at a time, where they come near; a new drawing drops those that are not there yet.
+const CHUNK = 8;
+/** @type {Map<HTMLElement, [row: Row, more: Row[]][]>} */
 const filling = new Map();
-const nearby = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => fillUp(/** @type {HTMLElement} */ (target))), { rootMargin: "600px" });
-// Counts the drawings: one that a key or a newer one has overtaken ends.
-let drawing = 0;
-const AT_LEAST = 6;
+const nearby = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => fillUp(/** @type {HTMLElement} */ (target))), { rootMargin: "400px" });
 const PRINT = matchMedia("print");
-/** @type {(section: HTMLElement) => Promise<void>} */
-const fillUp = async (section) => {
-  const [mine, lines] = [drawing, filling.get(section)];
-  if (!lines) return;
-  filling.delete(section);
-  nearby.unobserve(section);
-  const made = tableOf([]);
-  section.append(made);
-  let since = performance.now();
-  for (const [at, [row, more]] of lines.entries()) {
-    made.querySelector("tbody")?.append(...rowElements(row, more.length));
-    if (PRINT.matches || at < AT_LEAST || performance.now() - since <= REST_AFTER) continue;
-    await rest();
-    if (mine !== drawing) return;
-    since = performance.now();
-  }
-  section.style.minHeight = "";
+/** @type {(chunk: HTMLElement) => void} */
+const fillUp = (chunk) => {
+  const lines = filling.get(chunk);
+  if (lines) chunk.append(tableOf(lines));
+  filling.delete(chunk);
+  nearby.unobserve(chunk);
+  chunk.style.minHeight = "";
 };
 /** @type {{ query: Query }} */
 const filter = { query: { rows: [], columns: [], cells: [], words: [], step: null, leads: new Set(), operators: [] } };
@@ -182,7 +176,6 @@ const rowsThatFit = (wanted) => {
 };
 /** @type {(unfolding?: Case) => void} */
 const drawMatrix = (unfolding) => {
-  drawing += 1;
   const wanted = wantedColumns();
   const [fitting, near] = rowsThatFit(wanted);
   shown = fitting;
@@ -198,13 +191,13 @@ const drawMatrix = (unfolding) => {
   filling.clear();
   head.replaceChildren(headElement());
   grid.replaceChildren(...cases.map(([found, its]) => caseElement(found, its)));
-  const sections = /** @type {HTMLElement[]} */ ([...filling.keys()]);
-  const last = unfolding ? cases.findIndex(([found]) => found === unfolding) + 1 : PRINT.matches ? sections.length : 4;
-  sections.slice(0, last).forEach(fillUp);
-  sections.slice(last).forEach((section) => nearby.observe(section));
-  if (top !== undefined) {
-    scrollBy(0, sections[last - 1].getBoundingClientRect().top - top);
-    /** @type {HTMLElement | null} */ (sections[last - 1].querySelector("td a"))?.focus({ preventScroll: true });
+  const chunks = [...filling.keys()];
+  const section = unfolding && grid.querySelector(`section[aria-label="${CSS.escape(unfolding.title)}"]`);
+  chunks.slice(0, PRINT.matches ? chunks.length : section ? chunks.filter((chunk) => section.contains(chunk) || section.compareDocumentPosition(chunk) & Node.DOCUMENT_POSITION_PRECEDING).length : 3).forEach(fillUp);
+  [...filling.keys()].forEach((chunk) => nearby.observe(chunk));
+  if (section && top !== undefined) {
+    scrollBy(0, section.getBoundingClientRect().top - top);
+    /** @type {HTMLElement | null} */ (section.querySelector("td a"))?.focus({ preventScroll: true });
   }
   byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${near ? "No row has every word; nearest: " : ""}${shown.length} of ${rows.length} rows` : "No row fits. ";
   byId("clear").hidden = shown.length === rows.length;
@@ -214,12 +207,12 @@ const drawMatrix = (unfolding) => {
   markOpen();
 };
 // Scrolls to the columns of the step where one of them is out of sight.
-const showStepColumns = () => {
+const showStepColumns = () => requestAnimationFrame(() => {
   const ends = /** @type {HTMLElement[]} */ ([...head.querySelectorAll(".from, .to")]);
   const [left, right] = [Math.min(...ends.map((end) => end.offsetLeft)), Math.max(...ends.map((end) => end.offsetLeft + end.offsetWidth))];
   const fixed = head.querySelector(".corner")?.clientWidth || 0;
   grid.scrollLeft = right <= grid.clientWidth ? 0 : left - fixed;
-};
+});
 const markOpen = () => {
   grid.querySelectorAll("a.open").forEach((/** @type {Element} */ one) => one.classList.remove("open"));
   grid.querySelector(`a[href="${location.hash.replace(/["\\]/g, "\\$&")}"]`)?.classList.add("open");

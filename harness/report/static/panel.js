@@ -66,13 +66,22 @@ const numbers = (cell) => {
     cell.engine_bytes ? make("p", {}, `Engine of ${(cell.engine_bytes / 1024).toFixed(0)} KiB.`) : null];
   return parts.some(Boolean) ? fold("Numbers", ...parts) : null;
 };
+/** @type {(name: string, base64: string) => void} */
+const saved = (name, base64) => {
+  const url = URL.createObjectURL(new Blob([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))]));
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+};
 /** @type {(cell: Cell, row: Row, target: Target) => Content[]} */
 const runIt = (cell, row, target) => {
   const lines = cell.by_hand || [];
   const [block, remarks] = [lines.filter((line) => line[0] !== "#"), lines.filter((line) => line[0] === "#")];
   const model = `${row.case.name}-${row.name}.onnx`;
+  const size = words.models[model];
+  const save = size ? make("button", { type: "button" }, `Download ${model} (${(size / 1024).toFixed(1)} KiB)`) : null;
+  save?.addEventListener("click", async () => saved(model, (await unpacked("models"))[model]));
   return chapter("Run it", target.needs && !ran(target) ? make("p", { class: "quiet" }, `It needs ${target.needs}.`) : null, command(`trt-compat run --target ${target.id} -k ${row.id}`),
-    block.length ? [make("p", { class: "quiet" }, "By hand, as a bug report needs it; ", make("code", {}, `trt-compat show ${cell.id} --save ${model}`), " writes the model and the file beside it:"), command(block.join("\n"))] : null, remarks.map((line) => make("p", { class: "quiet" }, line.slice(2))));
+    save, block.length ? [make("p", { class: "quiet" }, "By hand, as a bug report needs it; ", save ? null : [make("code", {}, `trt-compat show ${cell.id} --save ${model}`), " writes "], save ? `with the model in this folder:` : "the model and the file beside it:"), command(block.join("\n"))] : null, remarks.map((line) => make("p", { class: "quiet" }, line.slice(2))));
 };
 /** @type {(cell: Cell, row: Row, target: Target) => Content[]} */
 const besideA = (cell, row, target) => {
@@ -99,7 +108,7 @@ const openPanel = (id) => {
   const source = sourcesOf(cell);
   /** @type {any[]} */
   const parts = [make("header", {}, make("h2", { tabindex: "-1" }, title), make("nav", { "aria-label": "Cell" }, previous, next, copying("Copy link", () => location.href), close)),
-    make("p", { class: "verdict" }, badge(cell), " ", make("b", {}, STATES[stateOf(cell)]), cell.basis ? (cell.text === STATES[stateOf(cell)].toLowerCase() ? "." : `: ${cell.text}.`) : cell.class === "not_applicable" ? `: ${cell.reason}.` : cell.static?.state === "clear" ? ". Every operator is listed in NVIDIA's tables, which is no promise that it builds." : ". Nobody measured it, and nobody reports of it."),
+    make("p", { class: "verdict" }, badge(cell), " ", make("b", {}, STATES[stateOf(cell)]), cell.basis ? (cell.text.toLowerCase() === STATES[stateOf(cell)].toLowerCase() ? "." : `: ${cell.text}.`) : cell.class === "not_applicable" ? `: ${cell.reason}.` : cell.static?.state === "clear" ? ". Every operator is listed in NVIDIA's tables, which is no promise that it builds." : ". No measurement and no report."),
     make("p", { class: "quiet" }, basisOf(cell) === "reported" ? `Reported${source ? `: ${source}` : ""}. Not measured here.` : cell.basis === "listed" ? "By NVIDIA's operator tables (docs/operators.md of onnx-tensorrt). Not measured here." : basisOf(cell) === "measured before" ? "Measured before, accepted as the expected result; not run for this report." : basisOf(cell) === "measured" ? `Measured${cell.gpu ? ` on ${cell.gpu[1]}` : ""}.` : "", cell.stale ? ` ${cell.reason}.` : ""),
     basisOf(cell) === "reported" ? claimsOf(cell, row).filter(({ note }) => note).slice(0, 2).map(({ note }) => make("p", {}, capital(note.replace(/\.?$/, ".")))) : null, ...why(cell, row), ...change(cell, row, column), ...besideA(cell, row, target), ...elsewhere(row, column), ...runIt(cell, row, target), ...evidence(cell, row)];
   panel.replaceChildren(...parts.flat(Infinity).filter((part) => part !== null && part !== undefined && part !== ""));

@@ -102,13 +102,13 @@ const parseQuery = (text) => {
   }
   return made;
 };
+const errorWords = new Map(Object.entries(data.signatures).map(([id, one]) => [id, [[id, one.title], [id, one.title, one.cause, one.advice, ...one.texts.map((each) => each.text), ...one.seen.map(({ where }) => where)]].map((all) => all.join(" ").toLowerCase())]));
 // Errors that hold every word that was typed, those first that have them in what they are called.
 /** @type {(text: string) => string[]} */
 const errorsLike = (text) => {
   const tests = text.trim().toLowerCase().replace(/[?!.,;]+(?=\s|$)/g, "").split(/\s+/).filter((word) => !STOP.has(word)).map((word) => wordTest(stem(word)));
   /** @type {(own: string) => number} */
-  const held = (own) => tests.filter((test) => test(own.toLowerCase())).length;
-  const found = text.trim().length < 4 ? [] : Object.entries(data.signatures).map(([id, one]) => ({ id, called: held(`${id} ${one.title}`),
-    all: held([id, one.title, one.cause, one.advice, ...one.texts.map((each) => each.text), ...one.seen.map(({ where }) => where)].join(" ")) }));
+  const held = (own) => tests.filter((test) => test(own)).length;
+  const found = text.trim().length < 4 ? [] : [...errorWords].map(([id, [called, all]]) => ({ id, called: held(called), all: held(all) }));
   return found.filter(({ all }) => all === tests.length).sort((one, other) => other.called - one.called).map(({ id }) => id);
 };

@@ -68,12 +68,12 @@ const lineElement = (line, to) => {
   return make("li", { class: `line u-${line.kind}` }, make("span", { class: "mark", "aria-hidden": "true" }, MARKS[line.kind] || (BAD.has(line.kind) || line.kind === "alone" ? "✕" : "·")),
     make("div", { class: "what" }, make("b", {}, name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "] : null,
       make("p", {}, named(first)), more.length ? fold(`and ${more.length} more alike`, ...more.map((one) => make("p", {}, named(one)))) : null),
-    make("div", { class: "meanwhile" }, line.instead.length ? [make("b", {}, "Instead "), line.instead.map((id, at) => { const row = rowOf.get(id); const cell = row?.cells[to.index]; return [at ? ", " : "", row && cell ? [cellLink(cell.id, row.title), ` (${verdictOf(cell)})`] : id]; })] : null),
+    make("div", { class: "meanwhile" }, line.instead.length ? [make("b", {}, "Instead "), line.instead.map((id, at) => { const row = rowOf.get(id); const cell = row?.cells[to.index]; return [at ? ", " : "", row && cell ? [cellLink(cell.id, row.title), ` (${known(cell) ? verdictOf(cell) : `not tried on ${to.short}`})`] : id]; })] : null),
     make("div", { class: "sure" }, line.sure, line.sources ? make("small", {}, line.sources) : null));
 };
 /** @type {(trouble: Reported) => Element} */
 const troubleElement = ({ signature, seen }) => make("li", { class: "line u-broken" }, make("span", { class: "mark", "aria-hidden": "true" }, "!"),
-  make("div", { class: "what" }, make("b", {}, "Reported of the version"), " ", errorLink(signature, filled(signature, data.signatures[signature].title)), make("p", {}, cut(seen, 300))),
+  make("div", { class: "what" }, make("b", {}, "Reported of this version"), " ", errorLink(signature, filled(signature, data.signatures[signature].title)), make("p", {}, cut(seen, 300))),
   make("div", { class: "meanwhile" }, make("b", {}, "Instead "), filled(signature, data.signatures[signature].advice)), make("div", { class: "sure" }, "reported"));
 // Whether what a topic rests on may still be used on a version, by the calls that results and reports say it lacks.
 /** @type {(to: Target) => Element | null} */
@@ -99,8 +99,8 @@ const toRun = (from, to, fits) => {
   const needs = [...new Set([from, to].filter((target) => !ran(target)).map((target) => target.needs))].join("; ");
   return make("div", { class: "to-run" }, fold(`Run these ${chosen.length} to be sure`, command(line), make("p", { class: "quiet" }, `${needs ? `It needs ${needs}. ` : ""}Results: `, make("code", {}, "trt-compat submit"), words.home ? [" to ", link(words.home, words.home)] : null, ".")));
 };
-const MOST_LINES = 2;
 const drawStep = () => {
+  const most = NARROW.matches ? 0 : 2;
   const [from, to] = [before(), after()];
   const fits = (/** @type {Row} */ row) => !state.topic || row.topics.includes(state.topic);
   const lines = stepLines(from, to, fits);
@@ -110,10 +110,10 @@ const drawStep = () => {
   const items = [...told.map((line) => lineElement(line, to)), ...troubles.map(troubleElement)];
   byId("step-answer").replaceChildren(...[make("p", { class: "headline" }, headlineOf(from, to, lines, troubles, fits)),
     from.product === to.product ? null : make("p", { class: "quiet" }, `${from.product} and ${to.product} are different products: this is no upgrade.`),
-    items.length ? make("ol", { class: "lines" }, items.slice(0, MOST_LINES)) : null,
-    make("div", { class: "folds" }, items.length > MOST_LINES ? fold(`${items.length - MOST_LINES} more lines`, make("ol", { class: "lines" }, items.slice(MOST_LINES))) : null,
-    quiet.length ? fold(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} known on ${from.short} alone`, make("ol", { class: "lines" }, quiet.map((line) => lineElement(line, to)))) : null,
-    toRun(from, to, fits), neither ? make("p", { class: "quiet" }, `${counted(neither, "variant")} known on neither.`) : null), allowedElement(to)].filter((part) => part !== null));
+    items.length && most ? make("ol", { class: "lines" }, items.slice(0, most)) : null,
+    make("div", { class: "folds" }, items.length > most ? fold(counted(items.length - most, most ? "more change" : "change"), make("ol", { class: "lines" }, items.slice(most))) : null,
+    quiet.length ? fold(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, make("ol", { class: "lines" }, quiet.map((line) => lineElement(line, to)))) : null,
+    toRun(from, to, fits), neither ? make("p", { class: "quiet" }, `${counted(neither, "variant")} with no result on either.`) : null), allowedElement(to)].filter((part) => part !== null));
 };
 /** @type {(pick: HTMLSelectElement, chosen: string) => void} */
 const fillPicker = (pick, chosen) => {
