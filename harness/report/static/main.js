@@ -89,7 +89,7 @@ const search = (text) => {
 };
 const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
 const listen = () => {
-  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 80); });
+  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 50); });
   // Enter goes to the first hit; a new line takes Shift.
   byId("q").addEventListener("keydown", async (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Enter" || event.shiftKey) return;
@@ -131,11 +131,13 @@ const showState = () => {
   fillFilters();
   changed(true);
 };
+byId("filters").open = !NARROW.matches;
 fillBoxes();
 fillFurther();
 listen();
 showState();
 followHash();
 setTimeout(() => { if (!byId("tab").childElementCount) openTab("errors"); }, 300);
+setTimeout(() => rows.forEach(haystack), 1000);
 performance.mark("ready");
 document.documentElement.dataset.ready = "";

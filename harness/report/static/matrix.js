@@ -140,7 +140,7 @@ const caseElement = (found, its) => {
 const opened = new Set();
 const asked = () => Boolean(state.all || state.topic || state.state || state.latency || filter.query.rows.length || filter.query.cells.length);
 // Rows are drawn so many at a time, where they come near; a new drawing drops those that are not there yet.
-const CHUNK = 8;
+const CHUNK = 5;
 /** @type {Map<HTMLElement, [row: Row, more: Row[]][]>} */
 const filling = new Map();
 const nearby = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => fillUp(/** @type {HTMLElement} */ (target))), { rootMargin: "400px" });
@@ -186,6 +186,8 @@ const drawMatrix = (unfolding) => {
   const cases = [...byCase].filter(([, its]) => its.length).sort(([one, its], [other, others]) => (filter.query.words.length ? most(others) - most(its) : 0) || (one.seed ?? 99) - (other.seed ?? 99) || most(others) - most(its));
   inSight = asked() ? shown : cases.flatMap(([found, its]) => (opened.has(found.name) ? its : its.slice(0, 1)));
   columns = columnsOf(wanted);
+  byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${near ? "No row has every word; nearest: " : ""}${shown.length} of ${rows.length} rows` : "No row fits. ";
+  byId("clear").hidden = shown.length === rows.length;
   const top = unfolding && grid.querySelector(`section[aria-label="${CSS.escape(unfolding.title)}"]`)?.getBoundingClientRect().top;
   nearby.disconnect();
   filling.clear();
@@ -193,14 +195,12 @@ const drawMatrix = (unfolding) => {
   grid.replaceChildren(...cases.map(([found, its]) => caseElement(found, its)));
   const chunks = [...filling.keys()];
   const section = unfolding && grid.querySelector(`section[aria-label="${CSS.escape(unfolding.title)}"]`);
-  chunks.slice(0, PRINT.matches ? chunks.length : section ? chunks.filter((chunk) => section.contains(chunk) || section.compareDocumentPosition(chunk) & Node.DOCUMENT_POSITION_PRECEDING).length : 3).forEach(fillUp);
+  chunks.slice(0, PRINT.matches ? chunks.length : section ? chunks.filter((chunk) => section.contains(chunk) || section.compareDocumentPosition(chunk) & Node.DOCUMENT_POSITION_PRECEDING).length : 1).forEach(fillUp);
   [...filling.keys()].forEach((chunk) => nearby.observe(chunk));
   if (section && top !== undefined) {
     scrollBy(0, section.getBoundingClientRect().top - top);
     /** @type {HTMLElement | null} */ (section.querySelector("td a"))?.focus({ preventScroll: true });
   }
-  byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${near ? "No row has every word; nearest: " : ""}${shown.length} of ${rows.length} rows` : "No row fits. ";
-  byId("clear").hidden = shown.length === rows.length;
   /** @type {HTMLElement | null} */
   const first = grid.querySelector("td a");
   if (first) first.tabIndex = 0;

@@ -112,8 +112,7 @@ const drawStep = () => {
     from.product === to.product ? null : make("p", { class: "quiet" }, `${from.product} and ${to.product} are different products: this is no upgrade.`),
     items.length && most ? make("ol", { class: "lines" }, items.slice(0, most)) : null,
     make("div", { class: "folds" }, items.length > most ? fold(counted(items.length - most, most ? "more change" : "change"), make("ol", { class: "lines" }, items.slice(most))) : null,
-    quiet.length ? fold(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, make("ol", { class: "lines" }, quiet.map((line) => lineElement(line, to)))) : null,
-    toRun(from, to, fits), neither ? make("p", { class: "quiet" }, `${counted(neither, "variant")} with no result on either.`) : null), allowedElement(to)].filter((part) => part !== null));
+    toRun(from, to, fits), quiet.length ? fold(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, make("ol", { class: "lines" }, quiet.map((line) => lineElement(line, to)))) : null, neither ? make("p", { class: "quiet" }, `${counted(neither, "variant")} with no result on either.`) : null), allowedElement(to)].filter((part) => part !== null));
 };
 /** @type {(pick: HTMLSelectElement, chosen: string) => void} */
 const fillPicker = (pick, chosen) => {
