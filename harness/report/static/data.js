@@ -1,4 +1,4 @@
-// ---- rows, cells and targets by their places, and the elements that they become ------------------------------------------
+// ---- rows, cells and targets by their places, and the elements that they become ----
 /** @type {Target[]} */
 const targets = data.targets.map((target, index) => ({ ...target, index }));
 /** @type {Row[]} */
@@ -51,7 +51,7 @@ const filled = (id, text) => {
   return blanks(gone.length ? text.replace(/<name>/g, some(gone.map(([old]) => old))).replace(/<now>/g, some(gone.map(([, now]) => now))) : text);
 };
 
-// ---- elements: everything strangers wrote reaches the page as text nodes or attribute values, never as markup ------------
+// ---- elements: everything strangers wrote reaches the page as text nodes or attribute values, never as markup ----
 const SVG = new Set(["svg", "rect", "circle", "line", "title"]);
 /** @type {(tag: string, attributes?: Attributes, ...children: Content[]) => HTMLElement} */
 const make = (tag, attributes, ...children) => {

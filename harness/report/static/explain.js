@@ -19,7 +19,7 @@ const countOf = (text, sign) => text.split(sign).length - 1;
 /** @type {(text: string, most: number) => string} */
 const clipped = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
 
-// ---- who said what ----------------------------------------------------------------------------------------------------
+// ---- who said what ----
 /** @type {(known: any, line: string) => [severity: string, text: string, bare: boolean]} */
 const prefixed = ({ prefixes, severities, finders, limits }, line) => {
   let severity = "", bare = true, text = finders.quoted.test(line) ? line.trim().replace(/,+$/, "").slice(1, -1) : line;
@@ -152,7 +152,7 @@ const readLog = (known, log) => {
   return said;
 };
 
-// ---- the texts, by place ----------------------------------------------------------------------------------------------
+// ---- the texts, by place ----
 /** @type {(known: any, text: string) => string} */
 const withoutNoise = ({ finders }, text) => textLines(text).filter((line) => line.trim() && !finders.noise.test(line)).join("\n").trim();
 /** @type {(node: string) => string} */
@@ -235,7 +235,7 @@ const hitsOf = function* (known, signature, texts) {
   }
 };
 
-// ---- where it belongs -------------------------------------------------------------------------------------------------
+// ---- where it belongs ----
 // The place that the logger told just before it repeated a complaint of the parser.
 /** @type {(known: any, said: any, line: string) => any} */
 const loggedPlace = ({ finders, whole }, said, line) => {
@@ -304,7 +304,7 @@ const takenApart = (known, name) => {
   return parts.length > 1 || parts.some(({ how }) => how) ? parts : [];
 };
 
-// ---- what is said of it -----------------------------------------------------------------------------------------------
+// ---- what is said of it ----
 /** @type {(known: any, texts: string[]) => string} */
 const versionIn = ({ finders }, texts) => {
   for (const text of texts) {

@@ -1,4 +1,4 @@
-// ---- the first screen, and what follows the address -------------------------------------------------------------------------
+// ---- the first screen, and what follows the address ----
 const product = (/** @type {Target[]} */ found) => [...new Set(found.map((target) => target.product))].map((name) => { const its = [...new Set(found.filter((target) => target.product === name).sort(byVersion).map(({ short }) => short))]; return `${name} ${its.length > 2 ? `${its[0]}–${its[its.length - 1]}` : its.join(" and ")}`; }).join(", ");
 const fillBoxes = () => {
   const measured = targets.filter(({ id }) => seen.has(id));
@@ -50,12 +50,10 @@ const changed = (steps = false) => {
   drawMatrix();
   if (steps) showStepColumns();
 };
-// A column's facts for who asks for few: image, CUDA, driver, GPUs.
 /** @type {(target: Target) => Content} */
 const factsOf = (target) => [make("a", { href: `#target-${target.id}` }, `${target.product} ${target.short}`), `: ${[target.jetpack && `JetPack ${target.jetpack}`, target.image.includes("nvidia/") && target.image, target.cuda && `CUDA ${target.cuda}`, target.driver && `driver ${target.driver.replace(">=", "≥ ")} on x86-64`].filter(Boolean).join(", ") || target.gpus}. `];
 /** @type {(name: string, version: string) => boolean} */
 const unreadBy = (name, version) => { const { first } = words.errors.operators[name]; const since = first.match(/\d+\.\d+/); return !since || byVersion(/** @type {Target} */ ({ version: since[0] }), /** @type {Target} */ ({ version })) > 0; };
-// What was understood of the words beside the rows.
 /** @type {(text: string) => Content[]} */
 const understood = (text) => {
   const { columns: asking, step, leads, operators } = filter.query;

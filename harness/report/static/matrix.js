@@ -1,4 +1,4 @@
-// ---- the matrix: a table a case, filled as it is scrolled to, under one head that stays in sight ------------------------
+// ---- the matrix: a table a case, filled as it is scrolled to, under one head that stays in sight ----
 const grid = byId("grid");
 const head = byId("head");
 const NARROW = matchMedia("(max-width: 40rem)");
@@ -51,15 +51,10 @@ const headElement = () => {
   /** @type {[string, number][]} */
   const spans = [];
   families.forEach((family) => { const last = spans.at(-1); if (last && last[0] === family) last[1] += 1; else spans.push([family, 1]); });
-  return sized(make("table", { class: "cells" }, columnWidths(), make("thead", {},
+  return make("table", { class: "cells" }, columnWidths(), make("thead", {},
     make("tr", { class: "families" }, make("td", { class: "corner", rowspan: 2 }), spans.map(([family, many]) => make("th", { scope: "colgroup", colspan: many }, make("span", { title: family }, many > 1 ? family : family.replace("TensorRT", "TRT"))))),
     make("tr", { class: "versions" }, columns.map((column) => make("th", { scope: "col", class: columnClass(column), title: column.targets.map((target) => `${target.id}: ${target.name}${ran(target) ? "" : "; not run for this report"}${column.folded ? "; nothing is known in the rows in sight" : ""}`).join("\n") },
-      make("a", { href: `#target-${column.targets[0].id}` }, columnName(column), make("small", {}, column.folded && column.targets.length > 1 ? "no result" : under(column.targets[0]))), endOf(column) ? make("i", { class: "end" }, endOf(column)) : null))))));
-};
-/** @type {(made: HTMLElement) => HTMLElement} */
-const sized = (made) => {
-  made.style.setProperty("--many", String(columns.length));
-  return made;
+      make("a", { href: `#target-${column.targets[0].id}` }, columnName(column), make("small", {}, column.folded && column.targets.length > 1 ? "no result" : under(column.targets[0]))), endOf(column) ? make("i", { class: "end" }, endOf(column)) : null)))));
 };
 const columnWidths = () => make("colgroup", {}, make("col", { class: "first" }), columns.map(() => make("col", {})));
 /** @type {(row: Row, column: Column) => Element} */
@@ -113,7 +108,7 @@ const folded = (found) => {
   return [...groups.values()].flatMap(([row, more]) => (more.length < 2 || unfolded.has(row.id) ? [row, ...more].map((one) => /** @type {[Row, Row[]]} */ ([one, []])) : [/** @type {[Row, Row[]]} */ ([row, more])]));
 };
 /** @type {(lines: [row: Row, more: Row[]][]) => HTMLElement} */
-const tableOf = (lines) => sized(make("table", { class: "cells" }, columnWidths(), make("tbody", {}, lines.flatMap(([row, more]) => rowElements(row, more.length)))));
+const tableOf = (lines) => make("table", { class: "cells" }, columnWidths(), make("tbody", {}, lines.flatMap(([row, more]) => rowElements(row, more.length))));
 // A case shows its row of most news; the others are drawn by the button, a filter, "every row", or the browser's own search.
 /** @type {(found: Case, its: Row[]) => HTMLElement} */
 const caseElement = (found, its) => {
@@ -188,14 +183,16 @@ const drawMatrix = (unfolding) => {
   columns = columnsOf(wanted);
   byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${near ? "No row has every word; nearest: " : ""}${shown.length} of ${rows.length} rows` : "No row fits. ";
   byId("clear").hidden = shown.length === rows.length;
-  const top = unfolding && grid.querySelector(`section[aria-label="${CSS.escape(unfolding.title)}"]`)?.getBoundingClientRect().top;
+  const sectionOf = () => unfolding && grid.querySelector(`section[aria-label="${CSS.escape(unfolding.title)}"]`);
+  const top = sectionOf()?.getBoundingClientRect().top;
   nearby.disconnect();
   filling.clear();
+  byId("matrix").style.setProperty("--many", String(columns.length));
   head.replaceChildren(headElement());
   grid.replaceChildren(...cases.map(([found, its]) => caseElement(found, its)));
   const chunks = [...filling.keys()];
-  const section = unfolding && grid.querySelector(`section[aria-label="${CSS.escape(unfolding.title)}"]`);
-  chunks.slice(0, PRINT.matches ? chunks.length : section ? chunks.filter((chunk) => section.contains(chunk) || section.compareDocumentPosition(chunk) & Node.DOCUMENT_POSITION_PRECEDING).length : 1).forEach(fillUp);
+  const section = sectionOf();
+  chunks.slice(0, PRINT.matches ? chunks.length : section ? chunks.indexOf(/** @type {HTMLElement} */ (section.lastElementChild)) + 1 : 1).forEach(fillUp);
   [...filling.keys()].forEach((chunk) => nearby.observe(chunk));
   if (section && top !== undefined) {
     scrollBy(0, section.getBoundingClientRect().top - top);
@@ -206,7 +203,6 @@ const drawMatrix = (unfolding) => {
   if (first) first.tabIndex = 0;
   markOpen();
 };
-// Scrolls to the columns of the step where one of them is out of sight.
 const showStepColumns = () => requestAnimationFrame(() => {
   const ends = /** @type {HTMLElement[]} */ ([...head.querySelectorAll(".from, .to")]);
   const [left, right] = [Math.min(...ends.map((end) => end.offsetLeft)), Math.max(...ends.map((end) => end.offsetLeft + end.offsetWidth))];

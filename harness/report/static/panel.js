@@ -1,4 +1,4 @@
-// ---- the panel: one cell, its verdict first --------------------------------------------------------------------------------
+// ---- the panel: one cell, its verdict first ----
 const panel = byId("panel");
 /** @type {(title: string, ...content: Content[]) => Content[]} */
 const chapter = (title, ...content) => {
@@ -123,7 +123,6 @@ const closePanel = () => {
   panel.hidden = true;
   writeState("");
   markOpen();
-  // The cell that was shown last, else the one that was opened first, else its link elsewhere.
   const cell = /** @type {HTMLElement[]} */ ([...grid.querySelectorAll("td a")]).find((one) => [shut, openedAt].includes(one.getAttribute("href") || ""));
   (cell || openedFrom)?.focus({ preventScroll: true });
 };

@@ -1,4 +1,4 @@
-// ---- what is pasted is explained here (explain.js) and goes nowhere --------------------------------------------------------
+// ---- what is pasted is explained here (explain.js) and goes nowhere ----
 // A search rests when it has held the page this long (ms), so that typing and scrolling go on.
 const REST_AFTER = 12;
 const MOST_PASTED = 4000000;

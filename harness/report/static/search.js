@@ -1,4 +1,4 @@
-// ---- the one box: words and keys filter rows and columns, a log is explained ---------------------------------------------
+// ---- the one box: words and keys filter rows and columns, a log is explained ----
 /** @type {(text: string) => boolean} */
 const looksLikeLog = (text) => text.length > 160 || /\[TRT\]|\[[EWIV]\]|Error Code \d+: |Error\[\d+\]|\.cpp(?::|\()|ERROR: |WARNING: |\S\s*\n\s*\S/.test(text);
 /** @type {Map<number, string>} */
@@ -35,11 +35,10 @@ const SM = /** @type {{ [sm: string]: string }} */ ({ 75: "turing", 80: "ampere"
 /** @type {(text: string) => string} */
 const hardwareWords = (text) => text.replace(/(?:geforce )?\b(?:rtx |gtx )?([2-5]0)[5-9]0(?: ?ti)?(?: super)?\b/gi, "rtx $1").replace(/(?:geforce )?\bgtx (1[06])[5-8]0(?: ?ti)?\b/gi, "gtx $1")
   .replace(/\bsm_?(75|8[0679]|90|1[012]0)\b/gi, (_, sm) => SM[sm]).replace(/\b(?:agx orin|orin (?:nano|nx|agx))\b/gi, "orin");
-// Words that ask and tell nothing apart.
 const STOP = new Set("a an and any are be can do does fail fails for from gone has have how i in into is it its me my not of on or still support supported than that the there this to version versions was were what when where which who why will with work works you your".split(" "));
 // Words that a part of the page answers, and no row.
-const LEADS = /** @type {[RegExp, string, string][]} */ ([[/^(?:drivers?|cuda|ngc|containers?|images?|docker|gpus?|cards?)$/, "targets", "Targets: image, CUDA, driver and GPUs of each version"], [/^(?:operators?|ops?|unsupported)$/, "operators", "Operators: since when TensorRT reads each"],
-  [/^(?:report|send|submit|contribute|problems?|bugs?|issues?|feedback|measurements?|results?)$/, "data", "Data: where to report a problem and send measurements"], [/^(?:slow|slower|slowest|fast|faster|latency|speed|performance)$/, "latency", ""]]);
+const LEADS = /** @type {[RegExp, string, string][]} */ ([[/^(?:drivers?|cuda|ngc|containers?|images?|docker|gpus?|cards?)$/, "targets", "Targets: image, CUDA, driver, GPUs"], [/^(?:operators?|ops?|unsupported)$/, "operators", "Operators"],
+  [/^(?:report|send|submit|contribute|problems?|bugs?|issues?|feedback|measurements?|results?)$/, "data", "Data: where to report and send in"], [/^(?:slow|slower|slowest|fast|faster|latency|speed|performance)$/, "latency", ""]]);
 // What a word and its relatives begin with: calibration, calibrator, calibrated.
 /** @type {(word: string) => string} */
 const stem = (word) => (word.length > 6 ? word.replace(/(?:ations?|ators?|ating|ated|isations?|izations?|ised|ized|s)$/, "") : word);
@@ -58,7 +57,6 @@ const CELL_KEYS = {
   precision: (cell, value) => Object.values(cell.precision).includes(value),
 };
 const KEYS = ["target", ...Object.keys(ROW_KEYS), ...Object.keys(CELL_KEYS)];
-// ONNX's operators by their names in small letters.
 const OPERATORS = new Map(Object.keys(words.errors.operators).map((name) => [name.toLowerCase(), name]));
 // Returns what rows, columns and cells are asked for; throws BadQuery with a sentence.
 /** @type {(text: string) => Query} */

@@ -1,4 +1,4 @@
-// ---- what the reader chose: in the address, so that a link opens the same ------------------------------------------------
+// ---- what the reader chose: in the address, so that a link opens the same ----
 /** @type {(target: Target) => number[]} */
 const versionOf = (target) => target.version.split(".").map(Number);
 /** @type {(one: Target, other: Target) => number} */

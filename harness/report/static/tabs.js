@@ -1,4 +1,4 @@
-// ---- below the matrix, a tab each: made when it is opened -------------------------------------------------------------------
+// ---- below the matrix, a tab each: made when it is opened ----
 /** @type {(id: string) => Content[]} */
 const errorParts = (id) => {
   const { cause, advice, harmless, texts, seen, links, proofs, related } = data.signatures[id];
@@ -64,10 +64,9 @@ const dataTab = () => [make("p", {}, "Beside this file, in the folder of the rep
   Object.keys(words.suites).length ? make("p", {}, "Suites: ", Object.entries(words.suites).map(([place, title]) => [make("a", { href: place }, title), " "])) : null,
   data.submissions.length ? table(["Sent in by", "GPU", "Commit", "Cells"], data.submissions.map(({ account, gpu, commit, cells }) => [account, gpu, commit, String(cells)])) : null,
   make("p", { id: "send" }, "Have one of the GPUs that nobody ran? ", make("code", {}, "trt-compat submit"), " makes a file of your results; send it ", words.issues ? ["to ", link(words.issues, words.issues)] : "to who published this page", words.home ? ["; the project is at ", link(words.home, words.home)] : null, ".")];
-// By NVIDIA's tables of onnx-tensorrt.
 const operatorsTab = () => {
   const firsts = [...new Set(Object.values(words.errors.operators).map((/** @type {any} */ { first }) => first))].sort();
-  return [make("p", {}, "ONNX's operators, by the first TensorRT whose parser reads them, as NVIDIA's tables say (docs/operators.md of onnx-tensorrt). Which types it takes, ", make("code", {}, "trt-compat check model.onnx"), " tells of your model. The number is that of rows here."),
+  return [make("p", {}, "The first TensorRT whose parser reads each, by NVIDIA's tables (docs/operators.md of onnx-tensorrt), and the number of rows that have it. ", make("code", {}, "trt-compat check model.onnx"), " tells which types your model needs."),
     table(["TensorRT reads", "Operators"], firsts.map((first) => [capital(first), Object.keys(words.errors.operators).filter((name) => words.errors.operators[name].first === first).map((name, at) => { const its = rows.filter((row) => row.graph.nodes.some(({ op }) => op === name)).length; return [at ? ", " : "", its ? make("a", { href: `?q=op:${name}` }, `${name} (${its})`) : name]; })]))];
 };
 /** @type {{ [tab: string]: () => Content }} */

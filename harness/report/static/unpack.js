@@ -1,4 +1,4 @@
-// ---- results.json and the words for it, unpacked -----------------------------
+// ---- results.json and the words for it, unpacked ----
 /** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 /** @type {(error: unknown) => string} */
