@@ -30,7 +30,7 @@ _SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "pa
 #: No literal of the scripts is longer than a line.
 _NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
 #: Bytes of the largest model that the page itself holds.
-LARGEST_MODEL = 8192
+LARGEST_MODEL = 10240
 _PACKED = re.compile(r"(?<=data-gzip>)[^<]+(?=</script>)")
 
 #: The labels that packages name an address of their project by.
@@ -160,9 +160,7 @@ def _packed(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def _words(
-    suites: Mapping[str, str], further: Sequence[Sequence[str]], models: Mapping[str, bytes]
-) -> str:
+def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]], models: Mapping[str, bytes]) -> str:
     """Return the data of the app beside results.json, as JSON: names of classes and kinds, and the paste box's data."""
     marks = {str(cls): asdict(mark) for cls, mark in MARKS.items()}
     kinds = [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()]

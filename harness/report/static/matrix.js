@@ -85,13 +85,12 @@ const rowElements = (row, more) => {
     make("div", { class: "title" }, row.title, row.role === "workaround" ? make("i", { class: "role" }, "workaround") : null, unfold)), columns.map((column) => cellElement(row, column)));
   return sentences.length ? [line, make("tr", { class: "words" }, make("td", { colspan: columns.length + 1 }, make("p", {}, sentences)))] : [line];
 };
-// How much news a row has for the columns shown: it differs between A and B, fails, is known, is not.
 /** @type {(row: Row) => number} */
 const newsOf = (row) => {
   const kinds = kindsOf(row, before().index, after().index).filter(({ kind }) => kind !== "newly_unknown");
   const cells = columns.flatMap((column) => column.targets.map((target) => row.cells[target.index]));
-  const called = `${row.title} ${row.case.title}`.toLowerCase();
-  return 16 * filter.query.words.filter((test) => test(called)).length + (kinds.length ? 8 : 0) + (failing(row.cells[after().index]) ? 4 : 0) + (cells.some(failing) ? 2 : 0) + (cells.some(known) ? 1 : 0);
+  const called = [row.title, row.case.title].map((text) => filter.query.words.filter((test) => test(text.toLowerCase())).length);
+  return 16 * (called[0] + called[1]) + (kinds.length ? 8 : 0) + (failing(row.cells[after().index]) ? 4 : 0) + (cells.some(failing) ? 2 : 0) + (cells.some(known) ? 1 : 0);
 };
 // Rows of one sweep, and rows of one role that are alike in all columns, are one until they are unfolded.
 /** @type {(found: Row[]) => [row: Row, more: Row[]][]} */
@@ -109,7 +108,7 @@ const folded = (found) => {
 };
 /** @type {(lines: [row: Row, more: Row[]][]) => HTMLElement} */
 const tableOf = (lines) => make("table", { class: "cells" }, columnWidths(), make("tbody", {}, lines.flatMap(([row, more]) => rowElements(row, more.length))));
-// A case shows its row of most news; the others are drawn by the button, a filter, "every row", or the browser's own search.
+// A case shows its row of most news, and the others by the button, a filter or the browser's own search.
 /** @type {(found: Case, its: Row[]) => HTMLElement} */
 const caseElement = (found, its) => {
   const lines = folded(its);
@@ -152,7 +151,7 @@ const fillUp = (chunk) => {
 const filter = { query: { rows: [], columns: [], cells: [], words: [], step: null, leads: new Set(), operators: [] } };
 /** @type {(cell: Cell) => boolean} */
 const cellFits = (cell) => filter.query.cells.every((fits) => fits(cell)) && (!state.state || (stateOf(cell) === state.state && known(cell) === (state.state !== "unknown")));
-// The columns that are asked for; on a phone and on paper those of the step, with latencies those that have any.
+// Those asked for; on a phone and on paper those of the step, with latencies those that have any.
 const wantedColumns = () => {
   const { columns: asking } = filter.query;
   if (asking.length) return targets.filter((target) => asking.every((fits) => fits(target)));

@@ -24,7 +24,6 @@ const wordTest = (word) => {
 };
 /** @type {(text: string) => string} */
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-// What hardware is called: "t4", "orin", "jetpack 6", "turing", "sm 8.9".
 /** @type {(target: Target) => string[]} */
 const hardware = (target) => [...target.gpus.toLowerCase().split(/[(),]| or /).map((name) => name.replace("jetson ", "").trim()),
   ...(target.jetpack ? ["jetson", `jetpack ${target.jetpack.split(".")[0]}`, ...target.jetpack.match(/\d+\.\d+/g)?.map((release) => `jetpack ${release}`) || []] : []),
@@ -101,7 +100,6 @@ const parseQuery = (text) => {
   return made;
 };
 const errorWords = new Map(Object.entries(data.signatures).map(([id, one]) => [id, [[id, one.title], [id, one.title, one.cause, one.advice, ...one.texts.map((each) => each.text), ...one.seen.map(({ where }) => where)]].map((all) => all.join(" ").toLowerCase())]));
-// Errors that hold every word that was typed, those first that have them in what they are called.
 /** @type {(text: string) => string[]} */
 const errorsLike = (text) => {
   const tests = text.trim().toLowerCase().replace(/[?!.,;]+(?=\s|$)/g, "").split(/\s+/).filter((word) => !STOP.has(word)).map((word) => wordTest(stem(word)));

@@ -7,7 +7,7 @@ const byVersion = (one, other) => {
   const at = left.findIndex((part, index) => part !== right[index]);
   return at < 0 ? 0 : left[at] - (right[at] ?? 0);
 };
-// A step that people take: TensorRT 8 to the newest 10, both measured if any are, else the two newest measured versions of a series, else the ends.
+// TensorRT 8 to the newest 10, both measured if any are, else the two newest measured versions of a series, else the ends.
 /** @type {() => [string, string]} */
 const usualStep = () => {
   for (const series of new Set(targets.filter(({ engine }) => engine === "tensorrt").map((target) => target.series))) {

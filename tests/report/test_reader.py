@@ -1,0 +1,185 @@
+"""The published results, asked by a reader in a browser: questions in words, first screens, weight, paper."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.report.page import LARGEST_MODEL, render
+from tests.report.browsing import Opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+PUBLISHED = Path(__file__).parents[2] / "reports" / "published" / "results.json.xz"
+MODEL = "mish-qdq.onnx"
+BYTES = bytes(range(256))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write today's page of the published results, with two models."""
+    text = lzma.decompress(PUBLISHED.read_bytes()).decode()
+    page = tmp_path_factory.mktemp("whole") / "index.html"
+    models = {MODEL: BYTES, "conv_silu-qdq.onnx": bytes(LARGEST_MODEL + 1)}
+    page.write_text(render(json.loads(text), text, {}, models=models))
+    return page
+
+
+@pytest.fixture
+def read(browser: Browser, whole: Path) -> Iterator[Page]:
+    made = Opened(browser, whole, viewport={"width": 1440, "height": 900})
+    yield made.page
+    assert made.complaints == []
+    assert made.requests == [whole.as_uri()]
+    made.context.close()
+
+
+def ask(page: Page, words: str) -> str:
+    """Ask in the box; return the sentences under it."""
+    page.locator("#q").fill(words)
+    page.locator("#q").press("Enter")
+    page.wait_for_timeout(300)
+    return page.locator("#errors-like").inner_text()
+
+
+def heads(page: Page) -> list[str]:
+    return page.locator("#head .versions th a").all_inner_texts()
+
+
+def titles(page: Page) -> list[str]:
+    return page.locator("#grid tr.variant .title").all_inner_texts()
+
+
+@pytest.mark.parametrize(
+    ("words", "row"),
+    [
+        ("Why is my depthwise convolution in FP32?", "epthwise"),
+        ("is calibration gone in 11?", "calibrat"),
+        ("InstanceNorm in INT8?", "INT8"),
+    ],
+)
+def test_a_question_finds_its_row_first(read: Page, words: str, row: str) -> None:
+    ask(read, words)
+    assert row in titles(read)[0]
+
+
+def test_words_that_no_row_has_together_find_the_nearest(read: Page) -> None:
+    ask(read, "depthwise nonsense-of-nobody")
+    assert read.locator("#count").inner_text().startswith("No row has every word; nearest: ")
+    assert titles(read)
+
+
+@pytest.mark.parametrize(
+    ("words", "ends"), [("8.6 to 10.3", ["trt86", "trt103"]), ("8.6 -> 10.3 Orin", ["l4t86", "l4t103"])]
+)
+def test_two_versions_make_a_step_of_the_hardware_named(read: Page, words: str, ends: list[str]) -> None:
+    ask(read, words)
+    assert [read.locator(f"#{end}").input_value() for end in "ab"] == ends
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("JetPack 6.2", "TensorRT on Jetson 10.3"),
+        ("Which driver for NGC 24.07?", "driver ≥ 525 on x86-64"),
+        ("My RTX 5090", "the first TensorRT 10.9"),
+        ("GTX 1080", "TensorRT 8.6"),
+        ("operators not supported in 10.0", "BitShift"),
+        ("Einsum", "TensorRT reads it from 8.5 or before it"),
+        ("report a problem", "Data"),
+    ],
+)
+def test_the_box_says_its_answer_where_no_row_has_it(read: Page, words: str, said: str) -> None:
+    assert said in ask(read, words)
+
+
+def test_latency_is_shown_with_its_gpu_for_the_columns_that_have_any(read: Page) -> None:
+    assert "Latencies are shown" in ask(read, "what is slower")
+    assert read.locator("#latency").is_checked()
+    assert [name.partition("\n")[0] for name in heads(read)][:2] == ["8.6", "10.6"]
+    assert len(heads(read)) < 7
+    timed = read.locator("#grid td a", has_text="H100").first
+    assert any(unit in timed.inner_text() for unit in ("µs", "ms"))
+    assert "on NVIDIA H100" in str(timed.get_attribute("aria-label"))
+
+
+def test_columns_without_a_result_in_sight_are_one(read: Page) -> None:
+    ask(read, "op:NonMaxSuppression")
+    assert "no result" in "".join(heads(read))
+    read.locator("#all").check()
+    assert "no result" not in "".join(heads(read))
+
+
+def test_the_columns_of_a_step_come_into_sight(read: Page) -> None:
+    read.locator("#a").select_option("rtx16")
+    read.locator("#b").select_option("rtx17")
+    read.wait_for_timeout(200)
+    for end in read.locator("#grid tr.variant").first.locator("td.from, td.to").all():
+        box: Any = end.bounding_box()
+        assert 0 <= box["x"] < 1400
+    heading: Any = read.locator("#grid .about h3").first.bounding_box()
+    assert heading["x"] >= 0
+
+
+def test_a_phone_shows_the_step_and_a_measured_row_first(browser: Browser, whole: Path) -> None:
+    made = Opened(browser, whole, viewport={"width": 360, "height": 800})
+    box: Any = made.page.locator("#grid tr.variant td").first.bounding_box()
+    assert box["y"] < 760
+    assert made.page.evaluate("document.documentElement.scrollWidth") == 360
+    made.context.close()
+
+
+def test_few_elements_stand_at_first_and_none_moves(browser: Browser, whole: Path) -> None:
+    """The other rows are drawn when their case is opened, all of them."""
+    made = Opened(browser, whole, viewport={"width": 1440, "height": 900})
+    page = made.page
+    page.wait_for_timeout(1500)
+    assert page.evaluate("document.querySelectorAll('*').length") < 12_000
+    moved = """new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, one) =>
+        sum + one.value, 0))).observe({ type: "layout-shift", buffered: true }) || setTimeout(() => done(0), 300))"""
+    assert page.evaluate(moved) < 0.1
+    case = page.locator("#grid section.case").first
+    before = case.locator("tr.variant").count()
+    case.locator(".about button").click()
+    assert case.locator("tr.variant").count() > before
+    made.context.close()
+
+
+def test_paper_has_the_columns_of_the_step_and_the_screen_all_again(read: Page) -> None:
+    every = len(heads(read))
+    read.emulate_media(media="print")
+    read.wait_for_timeout(200)
+    assert len(heads(read)) == 2
+    assert read.locator("#grid section:not(:has(tr.variant))").count() == 0
+    assert read.locator(".badge").first.evaluate("(one) => getComputedStyle(one).printColorAdjust") == "exact"
+    read.emulate_media(media="screen")
+    read.wait_for_timeout(200)
+    assert len(heads(read)) == every
+
+
+def test_escape_gives_the_focus_back_to_the_cell(read: Page) -> None:
+    cell = read.locator("#grid td a").nth(1)
+    place = cell.get_attribute("href")
+    cell.click()
+    read.locator("#panel h2").wait_for()
+    read.keyboard.press("Escape")
+    assert read.evaluate("document.activeElement.getAttribute('href')") == place
+
+
+def test_a_small_model_is_saved_from_the_page_itself(read: Page) -> None:
+    read.evaluate("location.hash = '#mish.qdq-trt106'")
+    with read.expect_download() as saving:
+        read.get_by_role("button", name=f"Download {MODEL}").click()
+    assert saving.value.suggested_filename == MODEL
+    assert saving.value.path().read_bytes() == BYTES
+    read.evaluate("location.hash = '#conv_silu.qdq-trt106'")
+    read.get_by_role("heading", name="Convolution and SiLU").first.wait_for()
+    assert read.get_by_role("button", name="Download").count() == 0
