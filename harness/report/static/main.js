@@ -67,7 +67,9 @@ const understood = (text) => {
     [...leads].map(([, tab, says]) => (tab === "latency" ? ["Latencies are shown: of ", counted(data.cells.filter((cell) => cell.latency_ms).length, "cell"), ". Columns without one were never timed. "] : [make("a", { href: `#${tab}` }, says), ". "]))];
 };
 let waiting = 0;
-// Words filter; a log is explained, and so is a line without its marks wherever a signature knows it.
+// As long as the last answer took: fast keys do not queue.
+let pause = 150;
+// Words filter; a log is explained, and so is a known line.
 const readBox = async () => {
   const text = byId("q").value;
   const words = !looksLikeLog(text);
@@ -78,8 +80,10 @@ const readBox = async () => {
 };
 /** @type {(text: string) => void} */
 const search = (text) => {
+  const since = performance.now();
   state.q = text;
   changed();
+  requestAnimationFrame(() => setTimeout(() => { pause = Math.min(400, 50 + performance.now() - since); }));
   const timed = [...filter.query.leads].some(([, tab]) => tab === "latency");
   if (timed && !state.latency) { state.latency = true; fillFilters(); changed(); }
   const errors = errorsLike(text);
@@ -87,7 +91,7 @@ const search = (text) => {
 };
 const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
 const listen = () => {
-  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 50); });
+  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, pause); });
   // Enter goes to the first hit; a new line takes Shift.
   byId("q").addEventListener("keydown", async (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Enter" || event.shiftKey) return;

@@ -92,7 +92,7 @@ const newsOf = (row) => {
   const called = [row.title, row.case.title].map((text) => filter.query.words.filter((test) => test(text.toLowerCase())).length);
   return 16 * (called[0] + called[1]) + (kinds.length ? 8 : 0) + (failing(row.cells[after().index]) ? 4 : 0) + (cells.some(failing) ? 2 : 0) + (cells.some(known) ? 1 : 0);
 };
-// Rows of one sweep, and rows of one role that are alike in all columns, are one until they are unfolded.
+// Rows of one sweep or role that are alike in all columns are one until they are unfolded.
 /** @type {(found: Row[]) => [row: Row, more: Row[]][]} */
 const folded = (found) => {
   /** @type {Map<string, [row: Row, more: Row[]]>} */
@@ -133,7 +133,7 @@ const caseElement = (found, its) => {
 /** @type {Set<string>} */
 const opened = new Set();
 const asked = () => Boolean(state.all || state.topic || state.state || state.latency || filter.query.rows.length || filter.query.cells.length);
-// Rows are drawn so many at a time, where they come near; a new drawing drops those that are not there yet.
+// Rows are drawn so many at a time, where they come near, until a new drawing begins.
 const CHUNK = 5;
 /** @type {Map<HTMLElement, [row: Row, more: Row[]][]>} */
 const filling = new Map();

@@ -38,7 +38,6 @@ const whereElement = ({ operator, node, parts }) => {
   return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null, partsElement(whole ? [] : parts)];
 };
 const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "Not a failure" };
-// On the two versions that the reader compares.
 /** @type {(id: string) => Content} */
 const hereElement = (id) => {
   const told = [before(), after()].flatMap((target) => { const found = rows.filter((row) => row.cells[target.index].signature === id); return found.length ? [make("p", {}, make("b", {}, `On ${target.short}. `), found.slice(0, 4).map((row, at) => [at ? ", " : "", cellLink(row.cells[target.index].id, row.title)]), found.length > 4 ? ` and ${found.length - 4} more` : "", ".")] : []; });
@@ -65,7 +64,7 @@ const unknownElement = ({ findings, unknown: severe, version }, text) => {
   const title = causes ? `${counted(unknown.length, "further error line is", "further error lines are")} unknown here` : findings.length ? "No known failure in this text" : "Unknown here";
   return [make("div", { class: "found unknown" }, make("h3", {}, title), make("p", {}, causes ? "They may only follow from the cause above, or have one of their own." : "No signature knows this text."), reportElement(unknown, version))];
 };
-// Why a layer is not in INT8 stands in the tactics of a verbose log, which the command reads.
+// The command reads why a layer is not in INT8 in a verbose log's tactics.
 /** @type {(text: string) => Content[]} */
 const tacticsElement = (text) => (!text.includes("Autotuning format combination") ? [] : [make("div", { class: "found harmless" }, make("h3", {}, "A build log with the tactics that were tried"),
   make("p", {}, "It also tells why a layer lost its precision or has no kernel, and with a second log what an upgrade changed:"), command("trt-compat explain build.log"), command("trt-compat explain old.log new.log"))]);

@@ -66,7 +66,7 @@ const dataTab = () => [make("p", {}, "Beside this file, in the folder of the rep
   make("p", { id: "send" }, "Have one of the GPUs that nobody ran? ", make("code", {}, "trt-compat submit"), " makes a file of your results; send it ", words.issues ? ["to ", link(words.issues, words.issues)] : "to who published this page", words.home ? ["; the project is at ", link(words.home, words.home)] : null, ".")];
 const operatorsTab = () => {
   const firsts = [...new Set(Object.values(words.errors.operators).map((/** @type {any} */ { first }) => first))].sort();
-  return [make("p", {}, "The first TensorRT whose parser reads each, by NVIDIA's tables (docs/operators.md of onnx-tensorrt), and the number of rows that have it. ", make("code", {}, "trt-compat check model.onnx"), " tells which types your model needs."),
+  return [make("p", {}, "The first TensorRT whose parser reads each, by NVIDIA's tables (docs/operators.md of onnx-tensorrt), and how many rows have it. ", make("code", {}, "trt-compat check model.onnx"), " tells which types your model needs."),
     table(["TensorRT reads", "Operators"], firsts.map((first) => [capital(first), Object.keys(words.errors.operators).filter((name) => words.errors.operators[name].first === first).map((name, at) => { const its = rows.filter((row) => row.graph.nodes.some(({ op }) => op === name)).length; return [at ? ", " : "", its ? make("a", { href: `?q=op:${name}` }, `${name} (${its})`) : name]; })]))];
 };
 /** @type {{ [tab: string]: () => Content }} */
