@@ -9,19 +9,16 @@ with re.ASCII, JavaScript with the flag u. A difference between the two is eithe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from harness.case import Expectation, Link
-from harness.document import Document, Form, Problem, checked, read_document
-from harness.text import did_you_mean
+from harness.document import read_document
 from harness.words import Class, Engine
 
 SIGNATURES = Path(__file__).with_name("diagnosis.yaml")
-FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
 
 Where = Literal["errors", "parser", "warnings", "native", "any", "reasons", "missing_api", "names", "graph"]
 
@@ -38,12 +35,8 @@ _PARTS = {
     "REFUSED": r"(?:UNSUPPORTED_NODE: false\Z|.*(?:is not supported in TensorRT|Plugin not found|No importer registered))",
 }
 _PART = re.compile(r"\{\{(\w+)\}\}")
-#: Groups that a place gives of itself.
-_GIVEN = {"reasons": ("node", "reason"), "names": ("name", "since", "now")}
 #: A group in a text.
 GROUP = re.compile(r"\{(\w+)\}")
-#: Groups that a text may use though no pattern captures them: the record gives the place of a complaint.
-_LOOKED_UP = {"op", "node", "first", "lower"}
 
 
 @dataclass(frozen=True)
@@ -112,56 +105,10 @@ class Signature:
 def load_signatures(path: Path = SIGNATURES) -> tuple[Signature, ...]:
     """Return the signatures in the order they are tried: as written, generic ones last.
 
-    Raises HandledError with file, line and field for a file that is not valid; the one that is shipped was tested.
+    The file is not checked: the one that is shipped was tested.
     """
-    if path == SIGNATURES:
-        entries = read_document(path, start="").data
-    else:
-        entries = checked(path, FORM, _bad_regexes, _contradictions).data
-    signatures = (_signature(entry) for entry in entries)
+    signatures = (_signature(entry) for entry in read_document(path, start="").data)
     return tuple(sorted(signatures, key=lambda signature: signature.generic))
-
-
-def _bad_regexes(document: Document) -> Iterator[Problem]:
-    for number, entry in enumerate(document.data):
-        for index, pattern in enumerate(entry["patterns"]):
-            for where, text in pattern.items():
-                place = (number, "patterns", index, where)
-                try:
-                    # It also refuses forms that Python warns about, so it comes first.
-                    javascript(_whole(text))
-                    _compiled(text)
-                except (re.error, OverflowError) as error:
-                    sentence = f"{text!r} is no regular expression: {error}; correct it"
-                    yield Problem(document.line(place), place, sentence)
-                except Unportable as error:
-                    yield Problem(document.line(place), place, str(error))
-            if sum(where not in _BESIDE for where in pattern) != 1:
-                whole = (number, "patterns", index)
-                yield Problem(
-                    document.line(whole),
-                    whole,
-                    "needs one place, with `near`, `unless` and `model` beside it at most; write a pattern each",
-                )
-
-
-def _contradictions(document: Document) -> Iterator[Problem]:
-    """Find ids given twice, and groups that a text uses and no pattern captures."""
-    lines: dict[str, int] = {}
-    for number, entry in enumerate(document.data):
-        for name, sentence in _uncaptured(entry):
-            yield Problem(document.line((number, name)), (number, name), sentence)
-        line = document.line((number, "id"))
-        first = lines.setdefault(entry["id"], line)
-        if first != line:
-            sentence = f"{entry['id']!r} is the id of the signature on line {first} too; rename one"
-            yield Problem(line, (number, "id"), sentence)
-        for at, report in enumerate(entry.get("reported", ())):
-            place = (number, "reported", at, "versions")
-            try:
-                _report(entry["id"], report)
-            except ValueError as error:
-                yield Problem(document.line(place), place, str(error))
 
 
 def _report(name: str, entry: dict[str, Any]) -> Expectation:
@@ -170,29 +117,12 @@ def _report(name: str, entry: dict[str, Any]) -> Expectation:
     return Expectation.reported(Class.BUILD_FAILED, entry["versions"], source, **where)
 
 
-def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    captured = {group for pattern in _patterns(entry) for group in _captured(pattern)}
-    for name in _TEXTS:
-        for group in set(GROUP.findall(entry.get(name, ""))) - _LOOKED_UP - captured:
-            hint = did_you_mean(group, captured | _LOOKED_UP)
-            yield name, f"uses {{{group}}}, which no pattern of the entry captures; {hint}"
-    if entry.get("standard_op") and "op" not in captured:
-        yield "standard_op", "needs a pattern that captures (?P<op>...); add one or delete it"
-
-
 def _signature(entry: dict[str, Any]) -> Signature:
     texts = {name: " ".join(entry.get(name, "").split()) for name in _TEXTS}
     lists = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
     lists["reported"] = tuple(_report(entry["id"], each) for each in entry.get("reported", ()))
     fields: dict[str, Any] = {**entry, **texts, **lists, "patterns": _patterns(entry)}
     return Signature(**fields)
-
-
-def _captured(pattern: Pattern) -> set[str]:
-    beside = (each.groupindex for each in (pattern.near, pattern.model) if each)
-    return {*pattern.regex.groupindex, *(name for names in beside for name in names)} | {
-        *_GIVEN.get(pattern.where, ())
-    }
 
 
 def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
@@ -351,7 +281,6 @@ def _member(text: str) -> str:
 # ---- texts that engines print
 
 TEXTS = Path(__file__).with_name("texts.yaml")
-TEXTS_FORM = Form(Path(__file__).with_name("texts.schema.json"))
 
 
 @dataclass(frozen=True)
@@ -367,9 +296,9 @@ class Text:
 
 
 @lru_cache
-def load_texts(path: Path = TEXTS) -> tuple[Text, ...]:
-    """Return the texts in the file's order; raises HandledError with file, line and field for one that is not valid."""
-    return tuple(_text(entry) for entry in checked(path, TEXTS_FORM, _strangers).data)
+def load_texts() -> tuple[Text, ...]:
+    """Return the texts in the file's order, which is not checked either."""
+    return tuple(_text(entry) for entry in read_document(TEXTS, start="").data)
 
 
 def _text(entry: dict[str, str]) -> Text:
@@ -377,12 +306,3 @@ def _text(entry: dict[str, str]) -> Text:
     engine = Engine(seen) if seen in list(Engine) else None
     url = seen if seen.startswith("https://") else ""
     return Text(entry["id"], entry["place"], entry["text"], engine, url, entry.get("note", ""))
-
-
-def _strangers(document: Document) -> Iterator[Problem]:
-    known = {signature.id for signature in load_signatures()}
-    for number, entry in enumerate(document.data):
-        if entry["id"] not in known:
-            place = (number, "id")
-            sentence = f"{entry['id']!r} is the id of no signature; {did_you_mean(entry['id'], known)}"
-            yield Problem(document.line(place), place, sentence)

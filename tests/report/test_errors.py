@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from harness.case import Class, Expectation, Link
-from harness.errors import HandledError
-from harness.judge.signatures import load_signatures, load_texts
+from harness.judge.signatures import load_signatures
 from harness.report.errors import ErrorEntry, Seen, error_entries
 from harness.words import Basis, Engine
 from tests.report import factory
@@ -131,10 +129,3 @@ def test_a_quoted_text_has_the_address_where_it_stands() -> None:
     texts = {each.text: each for each in entry("no-plugin-format").texts}
     (one,) = (each for text, each in texts.items() if "LayerNorm_4" in text)
     assert (one.seen, one.url) == ("quoted", "https://github.com/NVIDIA/TensorRT/issues/3844")
-
-
-def test_a_text_of_no_signature_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "texts.yaml"
-    file.write_text("- id: no-implementatoin\n  place: errors\n  text: x\n  from: quoted\n")
-    with pytest.raises(HandledError, match="is the id of no signature; did you mean 'no-implementation'"):
-        load_texts(file)
