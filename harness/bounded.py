@@ -6,13 +6,11 @@ import errno
 import json
 import os
 import stat
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 from harness.errors import HandledError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 #: Bytes of a YAML file, or of a small one of JSON: the largest of this project is a hundredth of it.
 SMALL = 16 << 20

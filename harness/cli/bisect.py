@@ -6,7 +6,6 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
@@ -16,6 +15,8 @@ from harness.cli.project import load_targets
 from harness.cli.reduce import add_recipe, wanted
 from harness.cli.terminal import Doing
 from harness.errors import InfraError
+from harness.judge.cell import Judged
+from harness.matrix import Target
 from harness.models.bisect import (
     Edge,
     Reply,
@@ -30,16 +31,11 @@ from harness.models.bisect import (
 from harness.models.check import median_ms, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.own.data import Given
-from harness.models.own.model import load_own, of_made_up_sizes
+from harness.models.own.model import OwnModel, load_own, of_made_up_sizes
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
 from harness.text import one_line
 from harness.words import Class
-
-if TYPE_CHECKING:
-    from harness.judge.cell import Judged
-    from harness.matrix import Target
-    from harness.models.own.model import OwnModel
 
 #: How often a model is timed on a target; runs that disagree count as no answer.
 _TIMED = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 from rich.console import Console
@@ -15,16 +15,11 @@ from rich.text import Text
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION, add_targets
 from harness.cli.terminal import wrapped
 from harness.compare.kinds import Kind
-from harness.compare.step import Step, step
+from harness.compare.step import Step, StepRow, step
 from harness.errors import HandledError
 from harness.report.labels import KINDS
 from harness.report.model import Results, load_results, results_file
 from harness.text import did_you_mean, one_line, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from harness.compare.step import StepRow
 
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600

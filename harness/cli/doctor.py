@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from harness.cli.options import EXIT_OK, places
 from harness.cli.project import Project, load_project
+from harness.matrix import Target
 from harness.plan import inapplicable_because
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
-from harness.run.provision.host import host_of, look_at_host
+from harness.run.provision.host import Host, host_of, look_at_host
 from harness.run.provision.requirements import architecture, can_run, older_driver
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness.matrix import Target
-    from harness.run.provision.host import Host
 
 
 def do_doctor(options: argparse.Namespace) -> int:

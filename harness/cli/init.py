@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness import __version__
 from harness.cli.options import EXIT_OK
 from harness.errors import HandledError
-
-if TYPE_CHECKING:
-    import argparse
 
 _START = Path(__file__).with_name("start")
 #: The files that are written, and their sources.

@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
-from harness.cli.project import Project, built, load_project, write_report
+from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, add_selection, writable, write_file
+from harness.cli.project import Project, built, current, load_project, selected, write_report
 from harness.errors import HandledError
 from harness.history.runs import take_history
 from harness.known.model import Known, OnGpu
 from harness.record.store import Store
-from harness.report.model import results_file
+from harness.report.model import Results, results_file
 from harness.report.verify import record_faults
-from harness.share.submission import Archive, checked_account, read
-from harness.suites.report import absorb_suites, build_suites, suite_folders
+from harness.run.stamps import TOP
+from harness.share.submission import SUFFIX, Archive, Measured, checked_account, read, submission
+from harness.suites.report import SuiteReport, absorb_suites, build_suites, suite_folders
 from harness.suites.running import About
 from harness.text import clip, one_line, visible
 from harness.words import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.report.model import Results
-    from harness.suites.report import SuiteReport
-
-from typing import TYPE_CHECKING
-
-from harness.cli.options import add_selection, write_file
-from harness.cli.project import current, selected
-from harness.run.stamps import TOP
-from harness.share.submission import SUFFIX, submission
-
-if TYPE_CHECKING:
-    from harness.share.submission import Measured
 
 
 def add_merge(command: argparse.ArgumentParser) -> None:

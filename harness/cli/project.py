@@ -19,6 +19,7 @@ from harness.cli.options import places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select, taken_along
+from harness.record.outcome import Outcome
 from harness.record.speaking import is_stale, todays
 from harness.record.store import Store
 from harness.report.kept import Kept
@@ -28,9 +29,7 @@ from harness.run.local import How
 from harness.run.prepared import with_models
 
 if TYPE_CHECKING:
-    from harness.record.outcome import Outcome
     from harness.report.model import Results
-
 
 #: Serialised models by case and variant.
 Models = dict[tuple[str, str], bytes]

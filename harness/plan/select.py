@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from harness.errors import HandledError
+from harness.plan.cells import Cell
 from harness.text import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from harness.plan.cells import Cell
 
 
 def find(cells: Sequence[Cell], cell_id: str) -> Cell:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from harness.case import load_cases
 from harness.errors import InfraError
 from harness.judge.cell import Judged, is_news, judge_cell
 from harness.matrix import load_matrix
+from harness.plan import Cell
 from harness.pytest_plugin import reports_folder
+from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
 from harness.report.writer import build_report
@@ -22,17 +27,9 @@ from harness.run.gpus import Gpus
 from harness.run.key import answering, keys_of
 from harness.run.local import How, Runners, reap_orphans
 from harness.run.prepared import PreparedVariants, with_models
+from harness.run.target import TargetRunner
 from harness.scratch import reap_scratch
 from harness.text import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pytest
-
-    from harness.plan import Cell
-    from harness.record.outcome import Outcome
-    from harness.run.target import TargetRunner
 
 
 class Run:

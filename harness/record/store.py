@@ -22,14 +22,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
 from harness.record import archive
 from harness.record.archive import inflate
-from harness.record.from_json import OutdatedError, fields_of
-from harness.record.outcome import Outcome, Stamps
+from harness.record.from_json import OutdatedError
+from harness.record.outcome import Outcome
 from harness.record.speaking import speaking
 
 RECORDS, LOGS = "records", "logs"
@@ -95,13 +95,9 @@ class Store:
         return (self.path / RECORDS).is_dir()
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
-        """Record an outcome for good, its log first; return it as recorded, with its log's hash.
-
-        An unreadable outcome is replaced by its cell's infra_error, with a sentence.
-        """
+        """Record an outcome for good, its log first; return it as recorded, with its log's hash."""
         if log_text:
             outcome = dataclasses.replace(outcome, log_sha256=self._write_log(log_text))
-        outcome = readable(outcome)
         line = _line(outcome)
         file = self._writer()
         file.write(line + b"\n")
@@ -251,24 +247,3 @@ def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterat
             )
             continue
         yield outcome
-
-
-def readable(outcome: Outcome) -> Outcome:
-    """Return an outcome if readers can take it, else the record that its cell is to have."""
-    try:
-        outcome.as_read()
-    except (ValueError, TypeError, RecursionError) as error:
-        stamps: dict[str, Any] = {
-            name: value for name, value in fields_of(outcome.stamps).items() if isinstance(value, str)
-        }
-        return Outcome(
-            outcome.cell,
-            outcome.case,
-            outcome.variant,
-            outcome.target,
-            "infra_error",
-            f"the record of what was observed could not be read again: {error}",
-            log_sha256=outcome.log_sha256,
-            stamps=Stamps(**stamps),
-        )
-    return outcome

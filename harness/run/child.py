@@ -17,16 +17,14 @@ import tempfile
 import threading
 import time
 import types
+from collections.abc import Callable, Iterator
 from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from harness.errors import InfraError, described
 from harness.scratch import Scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
 
 #: Starting a process collects every other child that has ended, and two threads that ask after the same one can take
 #: its exit code from each other.

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
 
 from harness.errors import InfraError
+from harness.matrix import Matrix, Target
 from harness.plan.by_hand import started_in
 from harness.run import docker
 from harness.run.provision import packages
 from harness.run.provision.host import Host, host_of, look_at_host
 from harness.run.provision.images import image_command_lines, planned_image, size
+from harness.run.provision.model import Via
 from harness.run.provision.prepare import docker_command_line
 from harness.run.provision.requirements import BARE, can_run
-
-if TYPE_CHECKING:
-    from harness.matrix import Matrix, Target
-    from harness.run.provision.model import Via
 
 
 def command_lines(target: Target, via: Via = "docker", groups: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections import Counter
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.run.docker import ALL_GPUS
 from harness.run.provision.cache import holders, locked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
 #: Seconds to wait for nvidia-smi.
 _PATIENCE = 10

@@ -15,28 +15,19 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
-from harness.plan import inapplicable_because
-from harness.record.outcome import OTHERS
-from harness.record.speaking import speaking
-from harness.run.provision.host import host_of, look_at_host
-from harness.run.provision.model import UNKNOWN, NotMade, Unavailable
+from harness.matrix import Target
+from harness.plan import Cell, inapplicable_because
+from harness.record.outcome import OTHERS, Outcome
+from harness.record.speaking import Today, speaking
+from harness.run.provision.host import Host, host_of, look_at_host
+from harness.run.provision.model import UNKNOWN, Environment, NotMade, Unavailable, Via
 from harness.run.provision.prepare import prepare
 from harness.run.provision.requirements import can_run
 from harness.run.transport import HEEDED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from harness.matrix import Target
-    from harness.plan import Cell
-    from harness.record.outcome import Outcome
-    from harness.record.speaking import Today
-    from harness.run.provision.host import Host
-    from harness.run.provision.model import Environment, Via
 
 _TOP = Path(__file__).resolve().parents[1]
 #: The rooms that have a part in a record; so have the modules outside of rooms.

@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import Protocol, get_args
 
 from harness.errors import HandledError, InfraError
-from harness.plan import inapplicable_because
+from harness.matrix import Target
+from harness.plan import Cell, inapplicable_because
+from harness.record.outcome import Outcome
 from harness.run import docker
 from harness.run.commands import limits, plan_environment
 from harness.run.gpus import BUILD_MIB, MOST_BUILDS, Gpus
@@ -26,11 +28,6 @@ from harness.run.rounds import Round
 from harness.run.target import Aborted, TargetRunner
 from harness.scratch import reap_scratch
 from harness.text import did_you_mean
-
-if TYPE_CHECKING:
-    from harness.matrix import Target
-    from harness.plan import Cell
-    from harness.record.outcome import Outcome
 
 
 class Sink(Protocol):

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from harness.agent.protocol import BROKEN
 from harness.layers.ort import ort_node_times
 from harness.layers.parse import LayerReport, Source, parse_layers
 from harness.layers.tactics import tactics_of
+from harness.plan import Cell
 from harness.record.outcome import (
     LEFT_OUT,
     OTHERS,
@@ -29,12 +30,9 @@ from harness.record.outcome import (
 from harness.run.gpus import Device, others_on
 from harness.run.numbers.reference import compare
 from harness.run.numbers.wire import Array, from_wire
+from harness.run.prepared import Prepared
 from harness.run.rounds import Wait
 from harness.run.session import AgentLost, Event, Job, job_memory_mib
-
-if TYPE_CHECKING:
-    from harness.plan import Cell
-    from harness.run.prepared import Prepared
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnx
 
@@ -21,15 +20,12 @@ from harness.case.model import Built, Unbuildable
 from harness.case.registry import load_declared
 from harness.errors import HandledError
 from harness.layers.asked import asked
-from harness.record.outcome import State
+from harness.record.outcome import Node, State
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs, read_npz
 from harness.run.numbers.inputs import NotFeedable, check_sizes, make_inputs
 from harness.run.numbers.reference import Reference, reference
 from harness.run.numbers.wire import Array, to_wire
-
-if TYPE_CHECKING:
-    from harness.record.outcome import Node
 
 
 @dataclass(frozen=True)

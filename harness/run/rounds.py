@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.errors import InfraError
+from harness.plan import Cell
 from harness.record.outcome import Outcome
-
-if TYPE_CHECKING:
-    from harness.plan import Cell
-    from harness.run.gpus import Device
+from harness.run.gpus import Device
 
 #: Seconds that a cell that is built waits for a round, and bytes of engines that may wait: a round stops all builds.
 _PATIENCE, _LARGE = 60.0, 256 << 20

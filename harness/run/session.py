@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harness.agent.bootstrap import pack
 from harness.agent.cuda import advice_in
@@ -25,11 +25,8 @@ from harness.agent.protocol import (
     join_parts,
 )
 from harness.errors import InfraError
-from harness.run.transport import AgentGoneError
-
-if TYPE_CHECKING:
-    from harness.matrix import Target
-    from harness.run.transport import ProcessTransport
+from harness.matrix import Target
+from harness.run.transport import AgentGoneError, ProcessTransport
 
 #: Seconds for the interpreter to start and the engine's libraries to load; 5 s is usual for TensorRT, much more for
 #: an emulated platform on a busy machine.

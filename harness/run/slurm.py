@@ -14,23 +14,17 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
-from harness.plan import inapplicable_because
-from harness.record.outcome import Outcome
+from harness.matrix import Target
+from harness.plan import Cell, inapplicable_because
+from harness.record.outcome import Outcome, State
 from harness.record.store import RECORDS, Store
+from harness.run.local import Report, Say, Sink
 from harness.run.stamps import bare_stamps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from harness.matrix import Target
-    from harness.plan import Cell
-    from harness.record.outcome import State
-    from harness.run.local import Report, Say, Sink
 
 #: The file in a task's folder that names its cells, and the one that takes all it writes.
 TASK_FILE, _OUTPUT = "task.json", "slurm.txt"

@@ -6,16 +6,12 @@ import datetime as dt
 import functools
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness import __version__
-from harness.case import model_sha256
+from harness.case import Variant, model_sha256
 from harness.errors import HandledError
+from harness.plan import Cell
 from harness.record.outcome import Stamps
-
-if TYPE_CHECKING:
-    from harness.case import Variant
-    from harness.plan import Cell
 
 TOP = Path(__file__).resolve().parents[2]
 #: Files that decide a result; a changed document does not make another harness.

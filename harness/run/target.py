@@ -6,33 +6,25 @@ import contextlib
 import re
 import threading
 import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError, described
-from harness.plan import inapplicable_because
+from harness.matrix import Target
+from harness.plan import Cell, inapplicable_because
 from harness.record.outcome import Outcome, Stamps, State, entry, whole_log
 from harness.run.gpus import Device, Gpus
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.observation import Turn, observe
-from harness.run.prepared import PreparedVariants, Refused
+from harness.run.prepared import PreparedVariants, Refused, Weights
 from harness.run.provision.images import Pulling
-from harness.run.provision.model import Environment, Unavailable, Unreachable
+from harness.run.provision.model import Environment, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import prepare, start
 from harness.run.rounds import Later, Recorded, Steps, whole
-from harness.run.session import Preflight, Session, preflight
+from harness.run.session import Event, Job, Preflight, Session, preflight
 from harness.run.stamps import bare_stamps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from harness.matrix import Target
-    from harness.plan import Cell
-    from harness.run.prepared import Weights
-    from harness.run.provision.model import Via
-    from harness.run.session import Event, Job
-    from harness.run.transport import ProcessTransport
+from harness.run.transport import ProcessTransport
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine fails.
 _TRIES = 2

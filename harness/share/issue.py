@@ -6,17 +6,13 @@ import io
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from harness import __version__
 from harness.errors import HandledError
-from harness.judge.cell import complaints, describe_recipe, headline
+from harness.judge.cell import Judged, complaints, describe_recipe, headline
 from harness.plan.by_hand import by_hand, model_file
 from harness.share.scrub import KNOWN_FACTS, Scrubber, scrubber
 from harness.words import PREDICATE, UNJUDGED, Class
-
-if TYPE_CHECKING:
-    from harness.judge.cell import Judged
 
 #: Every file has this time: the same result gives the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)

@@ -14,16 +14,14 @@ import pwd
 import re
 import socket
 import tempfile
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.record.outcome import OTHERS
 from harness.run.provision.cache import cache_dir
 from harness.run.stamps import TOP
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
 
 #: Names that do not tell whose machine it is.
 _COMMON = frozenset(

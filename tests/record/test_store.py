@@ -243,31 +243,6 @@ def test_names_that_are_no_file_names(tmp_path: Path, name: str) -> None:
             Store(tmp_path, **names)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"phases": {"build": float("nan")}}, "JSON"),
-        ({"phases": {"build": "long"}}, "phases[...]: Expected `float`, got `str`"),
-        ({"native_output": b"bytes"}, "bytes"),
-        ({"stamps": {"environment": {"engine_version": 5}}}, "environment"),
-        ({"end": End("vanished")}, "end.kind"),  # type: ignore[arg-type]
-    ],
-)
-def test_what_no_reader_would_take_is_its_own_cells_record_with_a_sentence(
-    tmp_path: Path, changes: dict[str, Any], says: str
-) -> None:
-    """A browser reads no NaN, and one ill-typed field made a whole folder unreadable."""
-    with Store(tmp_path) as store:
-        kept = store.append(outcome("a", **changes), "the log")
-        store.append(outcome("b"))
-    assert [each.cell for each in Store(tmp_path).outcomes()] == ["a", "b"]
-    assert next(Store(tmp_path).outcomes()) == kept
-    assert (kept.state, kept.phases, kept.stamps.when) == ("infra_error", {}, "2026-01-01T00:00:00Z")
-    assert kept.reason.startswith("the record of what was observed could not be read again: ")
-    assert says in kept.reason
-    assert Store(tmp_path).log(str(kept.log_sha256)) == "the log"
-
-
 def test_absorbing_another_store_twice_adds_once(tmp_path: Path) -> None:
     """Records come with their logs; those already here stay single, also when the two stores overlap."""
     with Store(tmp_path / "a") as one, Store(tmp_path / "b", run="other") as two:

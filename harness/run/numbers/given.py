@@ -5,17 +5,14 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
 
 from harness.bounded import LARGE, check_file
 from harness.errors import HandledError
 from harness.run.numbers.wire import Array, dtype_of, is_carried
 from harness.text import did_you_mean
-
-if TYPE_CHECKING:
-    import onnx
 
 Sizes = Mapping[str, tuple[str, tuple[int, ...]]]
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
 from harness.agent.tensors import ELEMENTS, size
+from harness.case import Profile
 from harness.case.graph_reader import subgraphs
 from harness.case.model import fed_inputs, input_seed
 from harness.run.numbers.wire import WORDS, Array, dtype_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.case import Profile
 
 #: Bytes that all inputs of a model may have together: they travel in one frame, whose length has 32 bits.
 MOST_BYTES = 2 << 30

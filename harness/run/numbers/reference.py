@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -12,9 +12,6 @@ from onnx.inliner import inline_local_functions
 from harness.case.graph_reader import opsets, sorted_nodes
 from harness.record.outcome import Accuracy
 from harness.run.numbers.wire import Array, is_carried
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: Domains whose operators the reference evaluator knows.
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})

@@ -9,16 +9,13 @@ import os
 import shutil
 import time
 import uuid
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_dir
 
 from harness.errors import InfraError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 #: The folder of environments, instead of the user's cache folder.
 CACHE_VARIABLE = "TRT_COMPAT_CACHE_DIR"

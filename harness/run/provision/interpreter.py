@@ -7,18 +7,16 @@ import json
 import os
 import subprocess
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from harness.errors import HandledError
+from harness.matrix import Target
 from harness.run.provision.model import Unavailable
 from harness.run.transport import agent_environment
 from harness.text import one_line
-
-if TYPE_CHECKING:
-    from harness.matrix import Target
 
 #: The Python to use as every target's virtual environment, on a host that has an engine and reaches no package index.
 PYTHON_VARIABLE = "TRT_COMPAT_VENV_PYTHON"
