@@ -20,7 +20,7 @@ from packaging.version import Version
 from harness.case import Profile, Recipe
 from harness.case.model import NetworkInput, network_inputs
 from harness.matrix import Target
-from harness.plan.cells import Cell, inapplicable_because
+from harness.plan import Cell, inapplicable_because
 from harness.words import Typing
 
 #: The program that builds or runs a model by its recipe, without this project.

@@ -27,9 +27,8 @@ from harness.known.further import Further
 from harness.known.listed import Finding, StaticModel
 from harness.known.model import CaseView, Known, TargetView
 from harness.matrix import Matrix
-from harness.plan import Cell, all_cells, inapplicable_because
+from harness.plan import Cell, all_cells, inapplicable_because, reproduced_on, reproduced_said
 from harness.plan.by_hand import by_hand
-from harness.plan.cells import reproduced_on, reproduced_said
 from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import Today, is_stale, speaking, todays
 from harness.report.kept import Kept

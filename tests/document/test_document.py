@@ -12,12 +12,11 @@ import yaml
 from hypothesis import example, given
 from jsonschema import Draft202012Validator
 
-from harness import document
+from harness import document, matrix
 from harness.case import measured
 from harness.document import Form, checked, read_document
 from harness.errors import HandledError
 from harness.judge.signatures import SIGNATURES
-from harness.matrix import load as matrix
 from harness.words import Engine
 from tests.near import SAME, near
 

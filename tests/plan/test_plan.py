@@ -35,10 +35,10 @@ from harness.plan import (
     failed_before,
     find,
     inapplicable_because,
+    reproduced_on,
     select,
     taken_along,
 )
-from harness.plan.cells import reproduced_on
 from harness.words import to_do
 
 pytestmark = pytest.mark.unit

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from harness.judge.cell import judge_cell
-from harness.matrix.model import Needs
+from harness.matrix import Needs
 from harness.run import target as module
 from harness.run.provision.cache import locked
 from harness.run.provision.model import Environment, Unavailable, Unreachable
