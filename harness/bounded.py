@@ -12,9 +12,7 @@ from typing import Any, NoReturn
 
 from harness.errors import HandledError
 
-#: Bytes of a YAML file, or of a small one of JSON: the largest of this project is a hundredth of it.
-SMALL = 16 << 20
-#: Bytes of any other file that is read whole; 2 GiB is protobuf's own limit.
+#: Bytes of a file that is read whole; 2 GiB is protobuf's own limit.
 LARGE = (1 << 31) - 1
 
 
@@ -50,11 +48,6 @@ def read_bytes(path: Path, most: int = LARGE) -> bytes:
     if len(data) > most:
         raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB", str(path))
     return data
-
-
-def read_text(path: Path, most: int = SMALL) -> str:
-    """Return the text of a plain file; raises OSError as `check_file` does, and UnicodeDecodeError."""
-    return read_bytes(path, most).decode("utf-8")
 
 
 def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:

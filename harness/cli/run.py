@@ -49,7 +49,7 @@ from harness.record.speaking import todays
 from harness.record.store import Store
 from harness.run.key import answering, keys_of
 from harness.run.local import Here, Runners
-from harness.run.provision.images import THRESHOLD_VARIABLE
+from harness.run.provision.images import LARGE_GB
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import TASK_FILE, SlurmExecutor
 from harness.scratch import reap_scratch
@@ -89,7 +89,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--pull",
         action="store_true",
-        help=f"pull large images too: those above {THRESHOLD_VARIABLE} (default: 2 GB), or of unknown size",
+        help=f"pull large images too: those above {LARGE_GB} GB, or of unknown size",
     )
     command.add_argument(
         "--suite",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import textwrap
 from collections.abc import Callable
 from types import TracebackType
@@ -70,10 +69,10 @@ class Doing:
         else:
             self._live.stop()
 
-    def say(self, line: str, *, error: bool = False) -> None:
-        """Print a line on standard output, or on standard error."""
+    def say(self, line: str) -> None:
+        """Print a line on standard output."""
         self._live.stop()
-        print(line, file=sys.stderr if error else sys.stdout, flush=True)
+        print(line, flush=True)
         if self._text:
             self._live.start()
 

@@ -108,8 +108,3 @@ def bucket(cell: Known) -> str:
     if cell.verdict is Verdict.NOT_RUN:
         return "undecided"
     return "new_ok" if cell.cls in GOOD and cell.verdict is Verdict.NEW else str(cell.verdict)
-
-
-def day(when: str) -> str:
-    """Return a UTC time to the minute, without the word UTC."""
-    return when[:16].replace("T", " ")

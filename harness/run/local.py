@@ -22,7 +22,7 @@ from harness.run.commands import limits, plan_environment
 from harness.run.gpus import BUILD_MIB, MOST_BUILDS, Gpus
 from harness.run.prepared import PreparedVariants
 from harness.run.provision.host import look_at_host
-from harness.run.provision.images import Pulling, threshold
+from harness.run.provision.images import Pulling
 from harness.run.provision.model import Via
 from harness.run.rounds import Round
 from harness.run.target import Aborted, TargetRunner
@@ -47,7 +47,7 @@ Say = Callable[[str], None]
 class How:
     """The place of engines, how many targets at a time, whether large images are pulled, and each job has a process.
 
-    Raises HandledError for any other place or number, and for an unreadable threshold of large images.
+    Raises HandledError for any other place or number.
     """
 
     via: Via = "auto"
@@ -64,7 +64,6 @@ class How:
         jobs: object = self.jobs
         if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
             raise HandledError(f"jobs={jobs!r}: give a whole number above 0")
-        threshold()
 
 
 @dataclass

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.run.provision.images import THRESHOLD_VARIABLE
 from tests import needs
 from tests.cli.project import TOP, harness
 from tests.run.provision.registries import Registry, forget, registry
@@ -37,7 +36,7 @@ def image(shop: Registry, toy: Path) -> Iterator[str]:
     """Give the project one target, whose image the registry has and this machine has not; it holds no Python."""
     reference = shop.put("large", os.urandom(LARGE))
     forget(reference)
-    target = {"engine": "onnxruntime", "version": "1.31.1", "image": reference, "size_gb": 0.003}
+    target = {"engine": "onnxruntime", "version": "1.31.1", "image": reference, "size_gb": 3}
     (toy / "matrix.yaml").write_text(yaml.safe_dump({"schema": 1, "targets": {"big": target}}))
     (toy / "conftest.py").write_text('pytest_plugins = ["harness.pytest_plugin"]\n')
     (toy / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
@@ -45,8 +44,8 @@ def image(shop: Registry, toy: Path) -> Iterator[str]:
     forget(reference)
 
 
-def trt_compat(folder: Path, *words: str, threshold: str = "0.001") -> tuple[int, str, str]:
-    process = harness(folder, *words, environment=[(THRESHOLD_VARIABLE, threshold)])
+def trt_compat(folder: Path, *words: str) -> tuple[int, str, str]:
+    process = harness(folder, *words)
     out, err = process.communicate()
     return process.returncode, out, err
 
@@ -65,7 +64,7 @@ def matrix_tests(folder: Path, *words: str, **environment: str) -> str:
             *words,
         ],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(TOP), THRESHOLD_VARIABLE: "0.001", **environment},
+        env={**os.environ, "PYTHONPATH": str(TOP), **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -75,11 +74,11 @@ def matrix_tests(folder: Path, *words: str, **environment: str) -> str:
 
 def test_run_withholds_a_large_image_until_it_is_asked_for(toy: Path, shop: Registry, image: str) -> None:
     _, out, _ = trt_compat(toy, "run", "--dry-run")
-    assert f"container from {image}, to be pulled (0.003 GB)" in out
+    assert f"container from {image}, to be pulled (3 GB)" in out
     code, out, _ = trt_compat(toy, "run")
     assert not shop.fetched("large")
     assert code == 3
-    assert "nothing that was selected ran: needs --pull (0.003 GB)" in out
+    assert "nothing that was selected ran: needs --pull (3 GB)" in out
     code, out, err = trt_compat(toy, "run", "--pull")
     assert f"pulling {image}: 1 of 1 layers" in err
     assert 1 <= err.count("pulling ") <= 2
@@ -105,7 +104,7 @@ def test_an_interrupt_ends_the_run_in_the_middle_of_a_pull(toy: Path, shop: Regi
 def test_pytest_does_the_same(toy: Path, shop: Registry, image: str) -> None:
     for words in ([], ["-n", "2"]):
         said = matrix_tests(toy, *words)
-        assert "needs --pull (0.003 GB)" in said.partition("short test summary info")[2]
+        assert "needs --pull (3 GB)" in said.partition("short test summary info")[2]
         assert not shop.fetched("large")
     said = matrix_tests(toy, "--pull")
     assert f"pulling {image}: 1 of 1 layers" in said

@@ -190,8 +190,7 @@ def test_where_there_is_no_terminal_nothing_is_told(capsys: pytest.CaptureFixtur
     with Doing() as doing:
         doing.now("anything")
         doing.say("out")
-        doing.say("err", error=True)
-    assert tuple(capsys.readouterr()) == ("out\n", "err\n")
+    assert tuple(capsys.readouterr()) == ("out\n", "")
 
 
 @pytest.mark.parametrize(

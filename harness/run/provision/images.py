@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import math
 import os
 import shlex
 from collections.abc import Callable
@@ -36,8 +35,7 @@ from harness.shipped import installed, shipped
 #: and {python} (3.11). For a machine that reaches no public registry.
 BASE_VARIABLE = "TRT_COMPAT_BASE_IMAGE"
 #: Above how many GB (compressed, as they are transferred) an image is pulled only on request.
-THRESHOLD_VARIABLE = "TRT_COMPAT_PULL_GB"
-_THRESHOLD_GB = 2.0
+LARGE_GB = 2
 #: Seconds to wait while others pull: a dozen images of several GB over a slow line. A lock ends with its holder.
 PATIENCE = 24 * 3600.0
 _DOCKERFILES = shipped("docker")
@@ -52,24 +50,12 @@ _PRINT_VERSION = "import sys; print('python', '%d.%d' % sys.version_info[:2])"
 class Pulling:
     """Whether large images are pulled in a run, and who hears of it.
 
-    `large` allows images above the threshold. `tell` is called as a pull goes on; it ends when `needed` returns False.
+    `large` allows images above `LARGE_GB`. `tell` is called as a pull goes on; it ends when `needed` returns False.
     """
 
     large: bool = False
     tell: Callable[[str], None] = lambda _: None
     needed: Callable[[], bool] = lambda: True
-
-
-def threshold() -> float:
-    """Return the GB above which an image is large; raises HandledError if the variable cannot be read."""
-    text = os.environ.get(THRESHOLD_VARIABLE) or str(_THRESHOLD_GB)
-    try:
-        gigabytes = float(text)
-    except ValueError:
-        gigabytes = math.nan
-    if not gigabytes >= 0:
-        raise HandledError(f"{THRESHOLD_VARIABLE}={text} is no number of GB; write it like 2 or 0.5")
-    return gigabytes
 
 
 def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: bool) -> Environment:
@@ -250,11 +236,11 @@ def size(target: Target) -> str:
 
 
 def _is_large(target: Target) -> bool:
-    """Tell whether an image is above the threshold, as one of unknown size is.
+    """Tell whether an image is large, as one of unknown size is.
 
     The plain Python of package images is not: it has some 50 MB.
     """
-    return not packaged(target) if target.size_gb is None else target.size_gb > threshold()
+    return not packaged(target) if target.size_gb is None else target.size_gb > LARGE_GB
 
 
 def _pulled(reference: str, target: Target, pulling: Pulling) -> Image:

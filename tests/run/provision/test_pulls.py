@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from harness.errors import HandledError
 from harness.matrix import Build, Target
 from harness.run import docker
 from harness.run.docker import Daemon, Image
-from harness.run.local import How
 from harness.run.provision.host import Host
-from harness.run.provision.images import BASE_VARIABLE, THRESHOLD_VARIABLE, Pulling, obtain
+from harness.run.provision.images import BASE_VARIABLE, Pulling, obtain
 from harness.run.provision.model import NeedsPull, Unreachable
 from harness.run.provision.prepare import prepare
 from harness.run.target import TargetRunner
@@ -33,9 +31,8 @@ HOST = Host("amd64", docker=DAEMON)
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give each test locks of its own, and the threshold that users have."""
+    """Give each test locks of its own."""
     monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.delenv(THRESHOLD_VARIABLE, raising=False)
 
 
 class World:
@@ -74,20 +71,6 @@ def test_a_large_image_is_pulled_only_where_that_was_asked_for(monkeypatch: pyte
     assert world.pulled[2:] == ["a/large:1", "a/unknown:1"]
     obtain(large, Pulling(), HOST)
     assert len(world.pulled) == 4, "one that is here needs no permission"
-
-
-@pytest.mark.unit
-def test_the_threshold_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    World(monkeypatch)
-    monkeypatch.setenv(THRESHOLD_VARIABLE, "0.5")
-    with pytest.raises(NeedsPull):
-        obtain(image("a", size_gb=0.6), Pulling(), HOST)
-    monkeypatch.setenv(THRESHOLD_VARIABLE, "0.7")
-    obtain(image("a", size_gb=0.6), Pulling(), HOST)
-    for text in ("much", "-1", "nan"):
-        monkeypatch.setenv(THRESHOLD_VARIABLE, text)
-        with pytest.raises(HandledError, match=rf"{THRESHOLD_VARIABLE}={text} is no number of GB"):
-            How()
 
 
 def image(reference: str, **changes: Any) -> Target:
