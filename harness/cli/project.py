@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
-import hashlib
 import shlex
 import sys
 from collections.abc import Collection, Iterable, Iterator
@@ -12,9 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.bounded import read_bytes
 from harness.case import Case, load_cases
-from harness.case.model import Built
 from harness.cli.options import places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
@@ -22,17 +18,12 @@ from harness.plan import Cell, all_cells, select, taken_along
 from harness.record.outcome import Outcome
 from harness.record.speaking import is_stale, todays
 from harness.record.store import Store
-from harness.report.kept import Kept
 from harness.run.commands import published_lines
-from harness.run.key import code, whole_code
 from harness.run.local import How
 from harness.run.prepared import with_models
 
 if TYPE_CHECKING:
     from harness.report.model import Results
-
-#: Serialised models by case and variant.
-Models = dict[tuple[str, str], bytes]
 
 
 @dataclass(frozen=True)
@@ -69,38 +60,12 @@ def built(
     project: Project,
     options: argparse.Namespace,
     names: Collection[str] | None = None,
-    models: Models | None = None,
 ) -> Project:
     """Return a project whose models are built, those that can be, by `with_models`; of some cases alone, by name."""
     chosen = [case for case in project.cases if names is None or case.name in names]
-    made = {case.name: case for case in with_models(chosen, options.cases, known=models)}
+    made = {case.name: case for case in with_models(chosen, options.cases)}
     cases = tuple(made.get(case.name, case) for case in project.cases)
     return Project(project.matrix, cases, all_cells(project.matrix, cases))
-
-
-def built_or_kept(project: Project, options: argparse.Namespace) -> Project:
-    """Return a project whose models are built, for a report: those of an earlier run, if its sources are unchanged.
-
-    A model that is built already may differ from the kept one: a case may read files outside its folder.
-    """
-    files = (path for path in sorted(options.cases.rglob("*")) if path.is_file() and path.suffix != ".pyc")
-    try:
-        sources = [(str(path), hashlib.sha256(read_bytes(path)).digest()) for path in files]
-    except OSError:
-        return built(project, options)
-    kept = _kept(options.reports).get(
-        Models, ("models", code(), sources), lambda: _models(built(project, options))
-    )
-    return built(project, options, models=kept if kept | _models(project) == kept else {})
-
-
-def _models(project: Project) -> Models:
-    every = ((case.name, variant) for case in project.cases for variant in case)
-    return {(case, each.name): each.build.model for case, each in every if isinstance(each.build, Built)}
-
-
-#: One for the models and the conclusions of a run.
-_kept = functools.cache(lambda reports: Kept(reports / "kept", whole_code()))
 
 
 def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
@@ -143,8 +108,8 @@ def write_report(project: Project, store: Store, folder: Path | None = None) -> 
     """Write the report on all that a store holds, beside its records or into another folder; return its results."""
     from harness.report.writer import build_report  # noqa: PLC0415  (takes its time, and comes after the answer)
 
-    lines, kept = published_lines(project.matrix), _kept(store.path)
-    return build_report(project.matrix, project.cases, store, folder or store.path, lines, kept=kept)
+    lines = published_lines(project.matrix)
+    return build_report(project.matrix, project.cases, store, folder or store.path, lines)
 
 
 def command_line(verb: str, options: argparse.Namespace) -> str:

@@ -32,7 +32,6 @@ from harness.cli.options import (
 from harness.cli.project import (
     Project,
     built,
-    built_or_kept,
     command_line,
     how_of,
     load_project,
@@ -170,7 +169,7 @@ def _run_cells(options: argparse.Namespace) -> int:
 
             # After the answer: it covers all cells that were ever run, and takes its time.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
-                write_report(built_or_kept(project, options), store)
+                write_report(built(project, options), store)
     print(f"report: {options.reports / 'index.html'}")
     return code
 
@@ -188,7 +187,7 @@ def _reused(cells: tuple[Cell, ...], options: argparse.Namespace, store: Store) 
 def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
     """Write the report of a run that did not come to its end; whoever catches the exception reports it."""
     try:
-        write_report(built_or_kept(project, options), store)
+        write_report(built(project, options), store)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
         again = shlex.join(["trt-compat", "report", *places(options)])
         print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
-from itertools import groupby
+from functools import cached_property, lru_cache
+from itertools import count
 
 import onnx
 
 from harness.case import Case
-from harness.case.model import Built
 from harness.compare.kinds import RowSteps, row_steps
 from harness.compare.step import instead
 from harness.compare.versions import Change, by_series, changes, spans
 from harness.errors import HandledError, described
 from harness.history.changes import CellHistory, histories
-from harness.history.runs import Entry, RunRecord, records, subject_of
+from harness.history.runs import RunRecord, records, subject_of
 from harness.judge.cell import Judged, judge_cell
 from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first
@@ -31,7 +30,6 @@ from harness.plan import Cell, all_cells, inapplicable_because, reproduced_on, r
 from harness.plan.by_hand import by_hand
 from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import Today, is_stale, speaking, todays
-from harness.report.kept import Kept
 from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps
 from harness.report.views import target_views, variant_view
 from harness.words import Class, Engine, Role
@@ -126,127 +124,68 @@ def run_records(found: Recorded, history: Sequence[RunRecord] = ()) -> tuple[Run
     )
 
 
-def results_of(
-    found: Recorded,
-    history: Sequence[RunRecord],
-    outcomes: Mapping[str, Sequence[Outcome]] | None = None,
-    kept: Kept | None = None,
-) -> Results:
-    """Return every cell of the matrix, judged; `outcomes` are by cell, else those of `found` that speak.
+def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
+    """Return every cell of the matrix, judged, by its outcomes that speak; `history` is the oldest run first.
 
-    `history` is the oldest run first; `kept` holds earlier conclusions. A cell without an outcome follows its nearest
-    claim, else is `not_run` or `not_applicable`. An outcome of another model, recipe or engine version than today's is
-    not shown: its cell is marked stale, with the reason. Cells are in case, variant and target order.
+    A cell without an outcome follows its nearest claim, else is `not_run` or `not_applicable`. An outcome of another
+    model, recipe or engine version than today's is not shown: its cell is marked stale, with the reason. Cells are in
+    case, variant and target order.
     """
-    speak = found.speaking if outcomes is None else outcomes
-    parts = []
-    for case, cells, past in _by_case(found, history):
-        make = partial(_part, found, case, cells, speak, past)
-        parts.append(kept.get(CasePart, _sources(found, case, cells, speak, past), make) if kept else make())
-    known = tuple(cell for part in parts for cell in part.cells)
-    targets = target_views(found.matrix, _latest_stamps(known, speak), found.commands)
+    judged = {cell.id: _judged(cell, found) for cell in found.cells}
+    pasts = _pasts(judged, found.today, history)
+    known = tuple(_known(cell, judged[cell.id], pasts[cell.id], found) for cell in found.cells)
+    cases, moved, steps = _in_rows(found, judged, known)
+    targets = target_views(found.matrix, _latest_stamps(known, found.speaking), found.commands)
     whole = Results(
         targets=targets,
-        cases=tuple(_with_claims(case, part.view) for case, part in zip(found.cases, parts, strict=True)),
+        cases=cases,
         cells=known,
-        changes=tuple(change for part in parts for change in part.changes),
-        runs=_runs(history, speak, found.today),
+        changes=moved,
+        runs=_runs(history, found.speaking, found.today),
         matrix_sha256=found.matrix.sha256(),
         submissions=_sent_in(found.outcomes),
         troubles={target.id: _troubles(target) for target in targets},
         further=found.further,
-        steps=Steps.of([row for part in parts for row in part.steps]),
+        steps=Steps.of(steps),
     )
     # Reproducers alone, as in a suite of thousands of models, have no workaround.
     plain = all(variant.role is Role.REPRODUCER for variant in whole.variants)
     return whole if plain else _with_instead(whole)
 
 
-@dataclass(frozen=True)
-class CasePart:
-    """The part of a report about one case: it follows from the outcomes and the past of its own cells alone.
-
-    Claims are left out of its rows: there are thousands, and they are at hand.
-    """
-
-    view: CaseView
-    cells: tuple[Known, ...]
-    changes: tuple[Change, ...]
-    steps: tuple[RowSteps, ...]
-
-
-def _by_case(
-    found: Recorded, history: Sequence[RunRecord]
-) -> Iterator[tuple[Case, tuple[Cell, ...], list[RunRecord]]]:
-    """Yield each case with its cells, and all runs with those alone: a past names runs by their numbers."""
-    case_of = {cell.id: cell.case.name for cell in found.cells}
-    entries: dict[str | None, list[dict[str, Entry]]] = defaultdict(lambda: [{} for _ in history])
-    for number, run in enumerate(history):
-        for key, entry in run.cells.items():
-            entries[case_of.get(key)][number][key] = entry
-    cells = {name: tuple(mine) for name, mine in groupby(found.cells, key=lambda cell: cell.case.name)}
+def _in_rows(
+    found: Recorded, judged: Mapping[str, Sequence[Judged]], known: Sequence[Known]
+) -> tuple[tuple[CaseView, ...], tuple[Change, ...], list[RowSteps]]:
+    """Return the cases with their rows, and along the rows the changes and steps from version to version."""
+    seen = {key: {each.classification.cls for each in every} for key, every in judged.items()}
+    targets, cases, moved, steps = found.columns, [], [], []
+    starts = count(step=len(targets))
     for case in found.cases:
-        mine = zip(history, entries[case.name], strict=True)
-        yield case, cells.get(case.name, ()), [replace(run, cells=each) for run, each in mine]
+        rows = []
+        for variant, start in zip(case, starts, strict=False):
+            row = known[start : start + len(targets)]
+            view = variant_view(case, variant, found.models.get((case.name, variant.name)), row)
+            runs = by_series(list(zip(targets, row, strict=True)))
+            where = reproduced_said(reproduced_on(found.cells[start : start + len(targets)], seen))
+            rows.append(replace(view, sentences=tuple(spans(runs)), reproduced=where))
+            moved += [change for run in runs.values() for change in changes(view, run)]
+            steps.append(row_steps(view, row))
+        cases.append(CaseView(case.name, case.title, case.summary, case.links, tuple(rows), case.seed))
+    return tuple(cases), tuple(moved), steps
 
 
-def _sources(
-    found: Recorded,
-    case: Case,
-    cells: Sequence[Cell],
-    speak: Mapping[str, Sequence[Outcome]],
-    past: Sequence[RunRecord],
-) -> object:
-    """Return all that the part of a case is made of."""
-    bare = replace(case, variants=tuple(replace(variant, build=Built(b"")) for variant in case))
-    today = [(now.model_sha256, now.unbuildable) for now in (found.today[cell.id] for cell in cells)]
-    runs = [(number, run) for number, run in enumerate(past) if run.cells]
-    return repr(bare), repr(found.matrix.targets), today, [speak.get(cell.id) for cell in cells], runs
-
-
-def _part(
-    found: Recorded,
-    case: Case,
-    cells: Sequence[Cell],
-    speak: Mapping[str, Sequence[Outcome]],
-    past: Sequence[RunRecord],
-) -> CasePart:
-    judged = {cell.id: _judged(cell, speak.get(cell.id, ()), found) for cell in cells}
-    pasts = _pasts(judged, found.today, past)
-    known = []
-    for cell in cells:
-        stale = bool(_stale_because(cell.id, speak.get(cell.id, ()), found.today))
-        known.append(_known(cell, judged[cell.id], pasts[cell.id], found, stale=stale))
-    seen = {cell.id: {each.classification.cls for each in judged[cell.id]} for cell in cells}
-    targets, moved, steps, rows = found.columns, [], [], []
-    for number, variant in enumerate(case):
-        of_row = slice(number * len(targets), (number + 1) * len(targets))
-        view = variant_view(case, variant, found.models.get((case.name, variant.name)), known[of_row])
-        runs = by_series(list(zip(targets, known[of_row], strict=True)))
-        where = reproduced_said(reproduced_on(cells[of_row], seen))
-        rows.append(replace(view, claims=(), sentences=tuple(spans(runs)), reproduced=where))
-        moved += [change for run in runs.values() for change in changes(view, run)]
-        steps.append(row_steps(view, known[of_row]))
-    view_of = CaseView(case.name, case.title, case.summary, case.links, tuple(rows), case.seed)
-    return CasePart(view_of, tuple(known), tuple(moved), tuple(steps))
-
-
-def _with_claims(case: Case, view: CaseView) -> CaseView:
-    rows = zip(case, view.variants, strict=True)
-    return replace(view, variants=tuple(replace(row, claims=variant.expectations) for variant, row in rows))
-
-
-def _judged(cell: Cell, outcomes: Sequence[Outcome], found: Recorded) -> list[Judged]:
+def _judged(cell: Cell, found: Recorded) -> list[Judged]:
     """Return a cell's judged outcomes, the worst first; of stale ones only that there is one."""
-    today = found.today[cell.id]
-    because = _stale_because(cell.id, outcomes, found.today)
+    today, outcomes = found.today[cell.id], found.speaking.get(cell.id, ())
+    because = _stale_because(cell.id, found)
     if because or not outcomes:
         return [judge_cell(cell, _blank(cell, because or today.unbuildable or NOT_RUN_YET))]
     return worst_first([found.judge(cell, outcome) for outcome in outcomes])
 
 
-def _stale_because(cell: str, outcomes: Sequence[Outcome], today: Mapping[str, Today]) -> str:
-    return today[cell].stale_because(outcomes[0]) if outcomes else ""
+def _stale_because(cell: str, found: Recorded) -> str:
+    outcomes = found.speaking.get(cell, ())
+    return found.today[cell].stale_because(outcomes[0]) if outcomes else ""
 
 
 def _blank(cell: Cell, reason: str) -> Outcome:
@@ -255,7 +194,7 @@ def _blank(cell: Cell, reason: str) -> Outcome:
 
 
 def _known(
-    cell: Cell, judged: Sequence[Judged], pasts: Sequence[CellHistory | None], found: Recorded, *, stale: bool
+    cell: Cell, judged: Sequence[Judged], pasts: Sequence[CellHistory | None], found: Recorded
 ) -> Known:
     lines = _by_hand(cell, found.models, judged[0])
     try:
@@ -266,7 +205,7 @@ def _known(
         )
         broken = judge_cell(cell, replace(bare, log_sha256=judged[0].outcome.log_sha256))
         known = known_of([broken], by_hand=lines)
-    if not stale:
+    if not _stale_because(cell.id, found):
         return known
     # An earlier engine version's flakiness does not concern today's.
     return replace(known, stale=known.cls is not Class.NOT_APPLICABLE, flaky=())

@@ -28,7 +28,6 @@ from harness.record.from_json import plain
 from harness.record.store import SUITES, Store, write_whole
 from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import further_rows
-from harness.report.kept import Kept
 from harness.report.labels import bucket
 from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, Reported, Results
 from harness.report.page import render
@@ -55,21 +54,18 @@ def build_report(  # noqa: PLR0913
     folder: Path,
     commands: Commands | None = None,
     *,
-    kept: Kept | None = None,
     listed: Mapping[str, Finding] | None = None,
     further: Iterable[Further] = (),
 ) -> Results:
     """Write the history of the runs in a store beside it, and the report into a folder; return its results.
 
-    `commands` are the lines that make a target's container by hand, by target; `kept` holds earlier conclusions. A
+    `commands` are the lines that make a target's container by hand, by target. A
     check gives the findings on its cells without a run, and its tries beyond its models.
     """
     found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
     found = replace(found, listed=listed, further=tuple(further))
     update_history(store.path, run_records(found, read_history(store.path)))
-    results = results_of(found, read_history(store.path), kept=kept)
-    if kept:
-        kept.drop_others()
+    results = results_of(found, read_history(store.path))
     # The page links to the layers and the models: one that is there has them.
     write_layers(folder / LAYERS, layer_files(found))
     write_report(results, folder, model_files(found.models))

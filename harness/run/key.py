@@ -67,11 +67,11 @@ def place_of(environment: Environment) -> str:
 
 
 @functools.cache
-def code(rooms: tuple[str, ...] = _ROOMS, kinds: tuple[str, ...] = ("*.py", "*.json")) -> str:
+def code() -> str:
     """Return a hash of the code that has a part in a record, and of the versions of the libraries that it uses."""
     files = [
         *_TOP.glob("*.py"),
-        *(path for room in rooms for kind in kinds for path in (_TOP / room).rglob(kind)),
+        *(path for room in _ROOMS for kind in ("*.py", "*.json") for path in (_TOP / room).rglob(kind)),
     ]
     digest = hashlib.sha256()
     for path in sorted(files):
@@ -79,13 +79,6 @@ def code(rooms: tuple[str, ...] = _ROOMS, kinds: tuple[str, ...] = ("*.py", "*.j
         digest.update(f"{path.relative_to(_TOP)} {len(data)}\n".encode())
         digest.update(data)
     return _sha256([digest.hexdigest(), sys.version, *map(_version, _LIBRARIES)])
-
-
-def whole_code() -> str:
-    """Return a hash of all code that has a part in a report, and of the versions of the libraries that it uses."""
-    return _sha256(
-        [code(("",), ("*.py", "*.json", "*.yaml", "*.tsv")), *map(_version, ("msgspec", "packaging"))]
-    )
 
 
 @functools.cache

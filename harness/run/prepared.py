@@ -161,11 +161,8 @@ def with_models(
     folder: Path,
     *,
     seconds: float = SECONDS,
-    known: Mapping[_Key, bytes] | None = None,
 ) -> tuple[Case, ...]:
     """Return the cases of a folder with every model built, and the names in each variant looked up in its graph.
-
-    Models that are `known` need not be built.
 
     A variant whose model cannot be built, or that names a missing node, is `Unbuildable`; one that has come through
     here stays as it is. Case modules are user code: a `build` that raises, hangs, crashes or takes all memory does so
@@ -178,7 +175,7 @@ def with_models(
         for variant in case
         if not isinstance(variant.build, (Built, Unbuildable))
     ]
-    made: dict[_Key, Built | Unbuildable] = {key: Built(known[key]) for key in todo if known and key in known}
+    made: dict[_Key, Built | Unbuildable] = {}
     while rest := [key for key in todo if key not in made]:
         try:
             for key, model in stream(

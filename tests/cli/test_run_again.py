@@ -20,7 +20,7 @@ from harness.record.speaking import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
 from harness.report.writer import FILES
-from harness.run import child, local
+from harness.run import local
 from tests.cli.test_run import Scripted
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("toy")]
@@ -155,32 +155,3 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     assert ran(engine) == ["toy.foreign-ort131"]
     assert "1 of 2 cells taken from earlier runs" in capsys.readouterr().out
     assert len(list(Store(toy / "reports").outcomes())) == 2
-
-
-def test_a_report_takes_models_of_an_earlier_run_unless_one_has_changed(
-    engine: Engine, toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The selected ones are built each time: where one is another than was kept, so are all."""
-    asked: list[str] = []
-    plain = child.stream
-
-    def stream(function: Any, *arguments: Any, **options: Any) -> Any:
-        asked.extend(case for case, _ in arguments[-1])
-        return plain(function, *arguments, **options)
-
-    monkeypatch.setattr("harness.run.prepared.stream", stream)
-    path, elsewhere = toy / "cases" / "toy.py", toy / "name"
-    elsewhere.write_text("relu")
-    path.write_text(path.read_text().replace('Graph("relu")', "Graph(open('name').read())"))
-    (toy / "cases" / "other.py").write_text(path.read_text().replace('name="toy"', 'name="other"'))
-    models = [toy / "reports" / "models" / f"{case}-relu.onnx" for case in ("other", "toy")]
-    assert ran(engine)
-    assert main(["verify"]) == 0
-    before = [model.read_bytes() for model in models]
-    asked.clear()
-    ran(engine, "--fresh", "-k", "toy.relu")
-    assert set(asked) == {"toy"}
-    elsewhere.write_text("another")
-    ran(engine, "--fresh")
-    assert all(model.read_bytes() != was for model, was in zip(models, before, strict=True))
-    assert main(["verify"]) == 0

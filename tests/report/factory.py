@@ -60,7 +60,9 @@ def assemble(
 ) -> Results:
     """Return the results of these outcomes, by cell: one that speaks for it, or several."""
     speaks = {key: (found,) if isinstance(found, Outcome) else found for key, found in outcomes.items()}
-    return results_of(of_outcomes(matrix, cases, ()), history, speaks)
+    found = of_outcomes(matrix, cases, ())
+    vars(found)["speaking"] = speaks
+    return results_of(found, history)
 
 
 def target(name: str, version: str, **fields: Any) -> Target:
