@@ -15,7 +15,6 @@ class Traits:
     product: its name.
     short: its name in a series of versions.
     adapter: its module in harness/agent/engines.
-    asked: the page's filter for its versions.
     program: the vendor's own program in its images, with its options.
     by_major: its columns are grouped by major version.
     needs_gpu: it needs a GPU to build.
@@ -33,7 +32,6 @@ class Traits:
     product: str
     short: str
     adapter: str
-    asked: str = ""
     program: str | None = None
     by_major: bool = False
     needs_gpu: bool = False
@@ -53,7 +51,6 @@ ENGINES: Mapping[Engine, Traits] = {
         product="TensorRT",
         short="TensorRT",
         adapter="tensorrt",
-        asked="trt",
         program="trtexec",
         by_major=True,
         needs_gpu=True,
@@ -66,7 +63,6 @@ ENGINES: Mapping[Engine, Traits] = {
         product="TensorRT for RTX",
         short="RTX",
         adapter="tensorrt",
-        asked="rtx",
         for_generation=True,
         strong_alone_from="1.5",
     ),
@@ -74,7 +70,6 @@ ENGINES: Mapping[Engine, Traits] = {
         product="ONNX Runtime",
         short="ONNX Runtime",
         adapter="onnxruntime",
-        asked="ort",
         builds_apart=False,
         graph_alone=True,
         providers=("cpu", "cuda"),

@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from harness.bounded import files_of, parse_json
-from harness.errors import SHORT_OF, HandledError, InfraError
+from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.record.from_json import check_schema, decode
 from harness.record.outcome import Stamps
-from harness.record.store import write_whole
+from harness.record.store import write_files
 from harness.words import UNJUDGED, Class
 
 #: The folder beside results.json.
@@ -221,19 +221,9 @@ def update_history(reports: Path, fresh: Iterable[RunRecord]) -> tuple[Path, ...
     written = []
     for record in missing(reports, fresh):
         path = reports / FOLDER / record.file_name
-        write_text(path, to_text(record))
+        write_files(path.parent, {path.name: to_text(record).encode()})
         written.append(path)
     return tuple(written)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file, whole or not at all; raises HandledError if that fails, InfraError if the disk is full."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode())
-    except OSError as error:
-        kind = InfraError if error.errno in SHORT_OF else HandledError
-        raise kind(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def take_history(reports: Path, other: Path) -> int:

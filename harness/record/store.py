@@ -19,13 +19,13 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from harness.bounded import files_of, parse_json
-from harness.errors import HandledError
+from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.record import archive
 from harness.record.archive import inflate
 from harness.record.from_json import OutdatedError
@@ -59,6 +59,22 @@ def write_whole(path: Path, data: bytes, *, sync: bool = False) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write files by their places in a folder, each whole or not at all; return their paths.
+
+    Raises HandledError if that fails, InfraError if the disk is full.
+    """
+    try:
+        for parent in {(folder / name).parent for name in files}:
+            parent.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            write_whole(folder / name, data)
+        return tuple(folder / name for name in files)
+    except OSError as error:
+        kind = InfraError if error.errno in SHORT_OF else HandledError
+        raise kind(f"{folder}: cannot be written ({error.strerror}); give another folder") from error
 
 
 class Source(Protocol):

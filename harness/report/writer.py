@@ -17,7 +17,6 @@ import msgspec
 
 from harness.bounded import parse_json, read_bytes
 from harness.case import Case, Expectation
-from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history.runs import read_history, update_history
 from harness.known.claim import says
 from harness.known.further import Further
@@ -25,7 +24,7 @@ from harness.known.listed import Finding
 from harness.known.model import Known, OnGpu, TargetView
 from harness.matrix import Matrix
 from harness.record.from_json import plain
-from harness.record.store import SUITES, Store, write_whole
+from harness.record.store import SUITES, Store, write_files
 from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import further_rows
 from harness.report.labels import bucket
@@ -125,21 +124,6 @@ def write_report(
 def write_pages(results: Results, folder: Path) -> tuple[Path, ...]:
     """Write a page for each error and each case beside the report in a folder; raises as `write_report`."""
     return write_files(folder, {name: text.encode() for name, text in own_pages(results).items()})
-
-
-def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
-    """Write files by their places in a folder, each whole or not at all; return their paths."""
-    try:
-        for parent in {(folder / name).parent for name in files}:
-            parent.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            write_whole(folder / name, data)
-        return tuple(folder / name for name in files)
-    except OSError as error:
-        kind = InfraError if error.errno in SHORT_OF else HandledError
-        raise kind(
-            f"{folder}: the report cannot be written ({error.strerror}); give another folder"
-        ) from error
 
 
 def model_files(models: Models) -> dict[str, bytes]:

@@ -1,8 +1,7 @@
-"""The report of a suite in its folder: page, results.json and layers as of any run, and a summary.md of its own."""
+"""The report of a suite in its folder, as that of any run, and the lines that tell it."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +15,10 @@ from harness.record.outcome import Outcome
 from harness.record.speaking import Today
 from harness.record.store import SUITES, Store
 from harness.report.model import Results
-from harness.report.page import render
 from harness.report.results import Recorded, layer_files, results_of, run_records
 from harness.report.verify import verify_recorded
-from harness.report.writer import LAYERS, results_json, write_files, write_layers
+from harness.report.writer import LAYERS, report_texts, write_layers, write_report
 from harness.suites.running import About
-from harness.text import visible
 from harness.words import GOOD, UNJUDGED, Class
 
 #: Models that the summary names one by one.
@@ -63,17 +60,6 @@ class SuiteReport:
                 if len(names) > _MOST_LISTED:
                     yield f"  and {len(names) - _MOST_LISTED} more, listed in the report"
 
-    def files(self) -> dict[str, bytes]:
-        """Return the report's files by their place in its folder."""
-        summary = ["# Suite " + self.about.name, "", "```", *map(visible, self.lines()), "```", ""]
-        data = results_json(self.results)
-        texts = {
-            "results.json": data,
-            "index.html": render(json.loads(data), data, {}),
-            "summary.md": "\n".join(summary),
-        }
-        return {place: text.encode() for place, text in texts.items()}
-
 
 def turned(results: Results) -> dict[str, dict[str, list[tuple[Known, Class]]]]:
     """Return the cells that ended otherwise in the run before their last, with their class then.
@@ -109,8 +95,8 @@ def build_suite(matrix: Matrix, folder: Path) -> SuiteReport | None:
         return None
     update_history(folder, run_records(found))
     report = SuiteReport(about, folder, results_of(found, read_history(folder)))
-    write_files(folder, report.files())
     write_layers(folder / LAYERS, layer_files(found))
+    write_report(report.results, folder)
     return report
 
 
@@ -124,11 +110,12 @@ def verify_suites(matrix: Matrix, reports: Path) -> list[str]:
             if found is None:
                 faults += store.faults
                 continue
-            report = SuiteReport(About.read(folder), folder, results_of(found, read_history(folder)))
+            texts = report_texts(results_of(found, read_history(folder)))
         except HandledError as error:
             faults.append(str(error))
             continue
-        faults += verify_recorded(found, store, folder, report.files())
+        files = {name: text.encode() for name, text in texts.items()}
+        faults += verify_recorded(found, store, folder, files)
     return faults
 
 

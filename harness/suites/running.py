@@ -19,14 +19,13 @@ from harness.bounded import parse_json, read_bytes
 from harness.case import Case, Recipe, Typing, Variant, model_sha256
 from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
-from harness.history.runs import write_text
 from harness.judge.classify import classify
 from harness.layers.asked import asked
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.from_json import decode
 from harness.record.outcome import Outcome
-from harness.record.store import SUITES, Store
+from harness.record.store import SUITES, Store, write_files
 from harness.run.numbers.reference import Reference
 from harness.run.prepared import Prepared, PreparedVariants
 from harness.suites.items import Item, Suite
@@ -64,7 +63,7 @@ class About:
         """Write it into a folder; models that only an earlier run had stay."""
         there = About.read(folder).models if (folder / FILE).exists() else {}
         whole = replace(self, models=dict(sorted({**there, **self.models}.items())))
-        write_text(folder / FILE, json.dumps(asdict(whole), indent=0) + "\n")
+        write_files(folder, {FILE: (json.dumps(asdict(whole), indent=0) + "\n").encode()})
 
     def cells(self, targets: Iterable[Target], models: Mapping[str, bytes] | None = None) -> tuple[Cell, ...]:
         """Return a cell for each model on each target, in the order of a report; `models` by name, to be run."""

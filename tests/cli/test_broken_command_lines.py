@@ -152,7 +152,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     "pages nowhere": (
         recorded,
         ["report", "--pages", "/proc/nowhere"],
-        "/proc/nowhere: the report cannot be written",
+        "/proc/nowhere: cannot be written",
     ),
     "verify of nothing": (nothing, ["verify", "--reports", "nowhere"], "nowhere: holds no records"),
     "accept of what did not run": (recorded, ["accept"], "nothing measured is recorded for this selection"),
