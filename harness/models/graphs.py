@@ -32,7 +32,8 @@ from harness.layers.operators import dequantises, quantises
 
 #: Elements of a constant that is computed; a larger one becomes a network input.
 _MOST_ELEMENTS = 1 << 22
-_RANDOM = frozenset(
+#: Operators whose outputs are drawn at random: no two engines agree on them.
+RANDOM = frozenset(
     ["RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"]
 )
 
@@ -326,7 +327,7 @@ class Cutter:
 
 def _is_plain(node: onnx.NodeProto) -> bool:
     """Tell whether the reference evaluator can be trusted with a node: of ONNX itself, without subgraphs or chance."""
-    return node.domain in STANDARD and node.op_type not in _RANDOM and not any(subgraphs(node))
+    return node.domain in STANDARD and node.op_type not in RANDOM and not any(subgraphs(node))
 
 
 def _typed(value: onnx.ValueInfoProto) -> bool:

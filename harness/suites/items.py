@@ -21,16 +21,13 @@ from onnx.backend.test.loader import load_model_tests
 from harness.bounded import read_bytes
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
+from harness.models.graphs import RANDOM
 from harness.models.reading import describe, read_model
 from harness.run.numbers.wire import Array, is_carried
 from harness.text import did_you_mean
 
 #: The value of an input or output: an array, an ONNX tensor, or a value that no engine is fed (a list, None).
 Value = object
-#: Operators whose outputs are drawn at random: no two engines agree on them.
-_RANDOM = frozenset({
-    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-})  # fmt: skip
 #: Dropout drops values only if its third input says that a model is being trained.
 _TRAINING = 2
 #: Stands between the name of a node test and the opset of its expansion: "test_elu_expanded_ver18".
@@ -209,4 +206,4 @@ def _array(value: Value) -> Array | None:
 
 def _is_random(node: onnx.NodeProto) -> bool:
     trained = node.op_type == "Dropout" and any(node.input[_TRAINING:])
-    return node.op_type in _RANDOM or trained
+    return node.op_type in RANDOM or trained

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.run.provision.cache import CACHE_VARIABLE
-from harness.run.provision.interpreter import PYTHON_VARIABLE
+from harness.run.provision.prepare import PYTHON_VARIABLE
 from tests import needs
 from tests.contract import bindings
 from tests.contract.bindings import Bindings

@@ -57,10 +57,15 @@ def _refuse_bomb(path: Path) -> None:
 
 def check_inputs(label: str, sizes: Sizes, arrays: Mapping[str, Array], option: str = "--inputs") -> None:
     """Raise HandledError unless arrays are those of all network inputs; `sizes` are their types and shapes."""
-    for name, array in arrays.items():
+    for name in [each for each in arrays if each in sizes]:
+        _check_one(label, name, arrays[name], sizes[name], option)
+    _check_names(label, sizes, arrays, option)
+
+
+def _check_names(label: str, sizes: Sizes, arrays: Mapping[str, Array], option: str) -> None:
+    for name in arrays:
         if name not in sizes:
             raise HandledError(f"{label}: has no input {name!r}; {did_you_mean(name, sizes)}")
-        _check_one(label, name, array, sizes[name], option)
     missing = [name for name in sizes if name not in arrays]
     if missing:
         raise HandledError(
@@ -115,14 +120,7 @@ def check_calibration(
 
     An array of just its input's shape is one batch. `sizes` are type and shape of each network input.
     """
-    for name in arrays:
-        if name not in sizes:
-            raise HandledError(f"{label}: has no input {name!r} to calibrate; {did_you_mean(name, sizes)}")
-    missing = [name for name in sizes if name not in arrays]
-    if missing:
-        raise HandledError(
-            f"{label}: input {missing[0]!r} is not in {option}; give batches of all of {', '.join(sizes)}"
-        )
+    _check_names(label, sizes, arrays, option)
     found = {name: _batches(f"{label}: {option}", name, arrays[name], *sizes[name]) for name in sizes}
     many = {name: len(batches) for name, batches in found.items()}
     if len(set(many.values())) > 1:

@@ -10,10 +10,9 @@ import pytest
 
 from harness.errors import HandledError
 from harness.run.key import place_of
-from harness.run.provision import interpreter
 from harness.run.provision.host import Host
 from harness.run.provision.model import Unavailable
-from harness.run.provision.prepare import prepare
+from harness.run.provision.prepare import PYTHON_VARIABLE, installed_in, prepare
 from tests.run.provision.factory import target
 
 pytestmark = pytest.mark.unit
@@ -68,13 +67,13 @@ def test_an_engine_counts_by_the_version_that_it_reports_itself(
     """NVIDIA's wheels, Debian's packages and images hold one engine under many names, and some under none."""
     if held:
         distribution(site, held, "1.31.1")
-    assert interpreter.installed_in(python, chosen())[0] == ("numpy==2.5.2", pin)
+    assert installed_in(python, chosen())[0] == ("numpy==2.5.2", pin)
 
 
 def test_a_release_of_three_numbers_is_there_in_whichever_build_it_is(python: str) -> None:
     with pytest.raises(Unavailable):
-        interpreter.installed_in(python, chosen(version="1.31"))
-    assert interpreter.installed_in(python, chosen(version="1.31.1.4"))[1]
+        installed_in(python, chosen(version="1.31"))
+    assert installed_in(python, chosen(version="1.31.1.4"))[1]
 
 
 @pytest.mark.parametrize(
@@ -92,12 +91,12 @@ def test_an_engine_that_is_missing_or_another_is_not_this_target(
     if body is not None:
         engine(site, "onnxruntime", body)
     with pytest.raises(Unavailable, match=said):
-        interpreter.installed_in(python, chosen())
+        installed_in(python, chosen())
 
 
 def test_another_package_of_the_target_is_needed_too(python: str) -> None:
     with pytest.raises(Unavailable, match=r"needs absent, which .* does not hold"):
-        interpreter.installed_in(python, chosen(packages=("onnxruntime==1.31.1", "absent==1")))
+        installed_in(python, chosen(packages=("onnxruntime==1.31.1", "absent==1")))
 
 
 def test_two_installations_are_told_apart_by_their_files(
@@ -106,7 +105,7 @@ def test_two_installations_are_told_apart_by_their_files(
     """A cell that one has recorded is not taken for the other's, though both say the same version."""
 
     def place() -> str:
-        monkeypatch.setenv(interpreter.PYTHON_VARIABLE, python)
+        monkeypatch.setenv(PYTHON_VARIABLE, python)
         return place_of(prepare(chosen(), "venv", host=HOST))
 
     first = place()
@@ -126,7 +125,7 @@ def test_two_installations_are_told_apart_by_their_files(
 @pytest.mark.parametrize("path", ["/nonexistent/python", "/bin/false", "/bin/echo"])
 def test_what_is_no_python_is_the_users_mistake(path: str) -> None:
     with pytest.raises(HandledError, match=f"TRT_COMPAT_VENV_PYTHON={path}: is no Python that answers"):
-        interpreter.installed_in(path, chosen())
+        installed_in(path, chosen())
 
 
 def test_packages_of_the_callers_own_python_path_do_not_count(
@@ -136,17 +135,17 @@ def test_packages_of_the_callers_own_python_path_do_not_count(
     (site / "onnxruntime.py").rename(tmp_path / "onnxruntime.py")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(Unavailable, match="cannot import"):
-        interpreter.installed_in(python, chosen())
+        installed_in(python, chosen())
 
 
 def test_the_environment_is_that_interpreter_and_nothing_is_made(
     python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(interpreter.PYTHON_VARIABLE, python)
+    monkeypatch.setenv(PYTHON_VARIABLE, python)
     monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     environment = prepare(chosen(), "venv", host=HOST)
     assert (environment.via, environment.python) == ("venv", python)
-    assert environment.packages == interpreter.installed_in(python, chosen())[0]
+    assert environment.packages == installed_in(python, chosen())[0]
     assert environment.note == (
         f"toy runs in {python}, as TRT_COMPAT_VENV_PYTHON says, with its own packages."
     )
