@@ -43,7 +43,7 @@ def test_the_first_axis_are_batches_and_an_array_of_the_inputs_shape_is_one() ->
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
-        ({"nothing": np.zeros(SHAPE, np.float32)}, "has no input 'nothing' to calibrate"),
+        ({"nothing": np.zeros(SHAPE, np.float32)}, "has no input 'nothing'"),
         (
             {FED.name: np.zeros((5, *SHAPE[:-1], SHAPE[-1] + 1), np.float32)},
             "a batch of input .* give BATCHESx",
