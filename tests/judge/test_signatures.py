@@ -64,9 +64,9 @@ def test_each_signature_has_its_own_id_and_one_place_in_a_pattern() -> None:
     ids = [entry["id"] for entry in entries]
     assert len(ids) == len(set(ids))
     for entry in entries:
-        assert all(len(pattern.keys() - {"near", "unless", "model"}) == 1 for pattern in entry["patterns"]), entry[
-            "id"
-        ]
+        assert all(len(pattern.keys() - {"near", "unless", "model"}) == 1 for pattern in entry["patterns"]), (
+            entry["id"]
+        )
 
 
 def test_a_text_uses_the_groups_that_its_patterns_capture() -> None:
