@@ -75,7 +75,8 @@ NO_KERNEL = reported(
     "==10.12.*",
     GROUPS,
     "nvidia",
-    note="the release notes: no optimised FP8 for groups and depthwise",
+    scope="sibling",
+    note="the release notes: no optimised FP8 for groups and depthwise; not that they run in another type",
 )
 _on_rtx = partial(
     reported, versions=">=1.5,<1.6", link=links.RTX_PRECISIONS, kind="nvidia", engine=Engine.TENSORRT_RTX

@@ -186,7 +186,7 @@ _placed = partial(
     platform="linux/amd64",
     compute_capability="8.6",
 )
-IT_WORKED = _placed(OK, level="builds")
+IT_WORKED = _placed(OK, level="builds", note="on which of the two versions is not said")
 #: The thread names no version, nor does the summary of it.
 _unnamed = partial(reported, versions=None, link=REPORT)
 IN_FP32 = _unnamed(OK, kind="summary", level="precision", note="Q/DQ is not propagated through a custom op")

@@ -24,7 +24,7 @@ MARKS: dict[Class | Verdict | State, Mark] = {
         "unknown", "!", "square", "Holds a known failure", "a part of it is reported to fail; not run"
     ),
     State.IGNORED: Mark(
-        "unknown", "≠", "square", "Not obeyed", "builds, and the importer ignores an attribute of it; not run"
+        "unknown", "I", "square", "Not obeyed", "builds, and the importer ignores an attribute of it; not run"
     ),
     State.RESTRICTED: Mark(
         "unknown", "~", "square", "Restricted", "NVIDIA's table restricts it, and the graph does not decide"

@@ -104,7 +104,7 @@ def test_a_model_s_weights_beside_it_come_along(tmp_path: Path) -> None:
     ("name", "content", "says"),
     [
         ("model.onnx", b"\xff\xff", "one/model.onnx: is no ONNX model"),
-        ("model.onnx", b"", "one/model.onnx: has no node in its graph"),
+        ("model.onnx", b"", "one/model.onnx: it is empty; mend or delete it"),
         ("test_data_set_0/input_2.pb", b"", "numbers them from 0: input_0.pb, input_2.pb"),
         (
             "test_data_set_0/input_a.pb",
