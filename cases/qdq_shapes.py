@@ -1,9 +1,9 @@
 """INT8 beyond the plain 2-D convolution: ConvTranspose, 1-D and 3-D; and a deconvolution with stride and dilation.
 
 TensorRT had no INT8 for a grouped ConvTranspose in 8.4 (issue 1934: channels at least four times the groups), and a
-depthwise one with BatchNormalization builds from 8.5 on (issue 1556). The scale a channel of a ConvTranspose is along axis 1 of its weight,
-which has input channels first; NVIDIA's quantiser and its engine disagreed on that (issue 1694). The 3-D convolution
-has an FP16 form beside it, which is the way round for GPUs whose FP32 and INT8 forms are refused.
+depthwise one with BatchNormalization builds from 8.5 on (issue 1556). The scale a channel of a ConvTranspose is along
+axis 1 of its weight, which has input channels first; NVIDIA's quantiser and its engine disagreed on that (issue 1694).
+The 3-D convolution has an FP16 form beside it, which is the way round for GPUs whose FP32 and INT8 forms are refused.
 
 Issue 1934 is of 8.4; NVIDIA tested it as mended on 10.9, in which precision is not said. Torch-TensorRT change 4306
 has RTX 1.5 without a kernel for strided and dilated 3-D deconvolutions (A100); whether 2-D ones fail too it does not
