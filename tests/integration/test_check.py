@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from harness.case import load_cases
@@ -80,6 +81,14 @@ def test_where_it_cannot_run_the_reports_of_its_patterns_are_told(
     said = capsys.readouterr().out
     assert "turing.gemm-fp32" in said
     assert re.search(r"reported +rtx16-sm75\n.*fails to load \(reported by NVIDIA\b.*\) https://", said)
+    # The reports of this pattern are of calibrators.
+    assert re.search(r"tail-fp32.onnx: clear +l4t86", said)
+    (given,) = onnx.load(words[1]).graph.input
+    shape = [each.dim_value for each in given.type.tensor_type.shape.dim]
+    np.savez(tmp_path / "batches.npz", **{given.name: np.ones([2, *shape], np.float32)})
+    calibrated = (words[1], "--cases", ROOT / "cases", "--calibration", tmp_path / "batches.npz")
+    check(*calibrated, "--target", "l4t86")
+    said = capsys.readouterr().out
     assert "'/model.23/proto/cv1/conv/Conv' and 2 more" in said
     assert re.search(r"reported +l4t86\n.*fails to build \(reported by users\b.*\) https://", said)
     assert check(*words, "--from", "rtx17-sm75", "--to", "rtx17", "--no-blockers") == 0
