@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -85,7 +86,8 @@ def test_where_it_cannot_run_the_reports_of_its_patterns_are_told(
     assert re.search(r"tail-fp32.onnx: clear +l4t86", said)
     (given,) = onnx.load(words[1]).graph.input
     shape = [each.dim_value for each in given.type.tensor_type.shape.dim]
-    np.savez(tmp_path / "batches.npz", **{given.name: np.ones([2, *shape], np.float32)})
+    arrays: dict[str, Any] = {given.name: np.ones([2, *shape], np.float32)}
+    np.savez(tmp_path / "batches.npz", **arrays)
     calibrated = (words[1], "--cases", ROOT / "cases", "--calibration", tmp_path / "batches.npz")
     check(*calibrated, "--target", "l4t86")
     said = capsys.readouterr().out
