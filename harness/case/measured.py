@@ -41,7 +41,6 @@ from packaging.version import InvalidVersion, Version
 from harness.case.claims import Expectation
 from harness.case.model import Case, Variant
 from harness.document import Document, Form, Place, Problem, checked
-from harness.errors import HandledError
 from harness.text import did_you_mean
 from harness.words import UNJUDGED, Basis, Class, Engine
 
@@ -164,8 +163,8 @@ def _claim(text: str) -> tuple[Class, str | None]:
     return Class(cls), signature.strip() or None
 
 
-def write(path: Path, targets: Iterable[Measured]) -> None:
-    """Write the file, the same bytes for the same measurements; raises HandledError if it cannot be written."""
+def text_of(targets: Iterable[Measured]) -> str:
+    """Return the file's text, the same for the same measurements."""
     data: dict[str, Any] = {"schema": _SCHEMA}
     every = list(targets)
     for name in dict.fromkeys(each.target for each in every):
@@ -184,11 +183,7 @@ def write(path: Path, targets: Iterable[Measured]) -> None:
             else:
                 del entry["driver"]
                 data[name].update(entry)
-    text = _HEAD + yaml.safe_dump(data, sort_keys=False, width=110)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise HandledError(f"{path}: cannot be written: {error.strerror}") from error
+    return _HEAD + yaml.safe_dump(data, sort_keys=False, width=110)
 
 
 def _order(measured: Measured) -> tuple[list[int], str]:

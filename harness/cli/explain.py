@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,24 +19,18 @@ from harness.case import load_cases
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
-from harness.judge.builds import BuiltLayer, built_layers
+from harness.judge.builds import BuiltLayer, Change, built_layers, changes
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding, explain, fits
 from harness.layers.tactics import Reader
 from harness.shipped import shipped
 from harness.text import clip
+from harness.words import said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
     from harness.case import Variant
-
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
-
-from harness.judge.builds import Change, changes
-from harness.words import said
 
 #: Bytes of a log, and of one of its lines: the rest of such a line is passed over.
 MOST_BYTES, _LONGEST_LINE = 512 << 20, 65_536
@@ -42,6 +39,10 @@ _QUOTED = 300
 #: Models that are made to see which operators they have, of one finding.
 _MOST_MODELS = 12
 _KINDS = {"failure": "", "warning": "warning: ", "harmless": "harmless: "}
+#: Layers of a sort that are printed; --json has all.
+_MOST = 12
+_SLOWEST = 5
+_NAME = 120
 
 
 def add_explain(command: argparse.ArgumentParser) -> None:
@@ -49,7 +50,7 @@ def add_explain(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Say in words what a log says, of TensorRT or of what uses it. A verbose build log also tells why layers lost "
         "their precision, from the tactics that the builder tried; with a second log, of the same model, what changed. "
-        "The exit code is 0 where a finding is not harmless, else 1."
+        "The exit code is 0 if it finds a failure, else 1."
     )
     command.add_argument("file", metavar="FILE", help="the log, - for a pipe, or a line of it in quotes")
     command.add_argument(
@@ -72,7 +73,7 @@ def do_explain(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({**as_json(found), "layers": _layers_json(layers)}, indent=2, ensure_ascii=False))
     else:
-        parts = [_lines(found), _build_lines(layers) if layers else ()]
+        parts = [_lines(found, options.engine_version), _build_lines(layers) if layers else ()]
         print("\n\n".join(filter(None, ("\n".join(part) for part in parts))))
     return EXIT_OK if found.causes else EXIT_REGRESSION
 
@@ -80,8 +81,10 @@ def do_explain(options: argparse.Namespace) -> int:
 def _compared(options: argparse.Namespace) -> int:
     """Print the layers that changed between two build logs."""
     sides, gpus = [], []
+    causes: tuple[Finding, ...] = ()
     for name in (options.file, options.new):
-        _, layers, gpu = _explained(name, options.engine_version)
+        found, layers, gpu = _explained(name, options.engine_version)
+        causes = found.causes
         if not layers:
             raise HandledError(
                 f"{name}: holds no tactics; build with a verbose log (trtexec --verbose > build.log 2>&1, in Python a "
@@ -98,6 +101,9 @@ def _compared(options: argparse.Namespace) -> int:
                 f"two GPUs: {gpus[0]} in the old log, {gpus[1]} in the new; each has kernels and times of its own"
             )
         print("\n".join(_change_lines(old, new)))
+        if causes:
+            print("\nthe new log says too")
+            print("\n".join(_lines(Explanation(causes, ()))))
     return EXIT_OK
 
 
@@ -125,12 +131,12 @@ def _taken(lines: Iterable[str], reader: Reader) -> Iterator[str]:
 
 
 def _lines_of(name: str, version: str) -> Iterator[str]:
-    if version and not version.replace(".", "").isdigit():
+    if version and not re.fullmatch(r"\d{1,4}(?:\.\d{1,6}){0,4}", version, re.ASCII):
         raise HandledError(f"--engine-version {version!r} is no version; write it as 8.6.1")
     if name == "-":
         yield from _read(sys.stdin.buffer)
         return
-    if any(each.isspace() for each in name) and not Path(name).exists():
+    if any(each.isspace() for each in name) and not _is_there(name):
         # A line that was pasted, which no file is called.
         yield from name.splitlines()
         return
@@ -142,6 +148,14 @@ def _lines_of(name: str, version: str) -> Iterator[str]:
         raise HandledError(
             f"{name}: {error.strerror or error}; give a log, or - for what comes in by a pipe"
         ) from error
+
+
+def _is_there(name: str) -> bool:
+    """Tell whether a file of that name is there; a pasted line may be longer than any name."""
+    try:
+        return Path(name).exists()
+    except OSError:
+        return False
 
 
 def _read(file: BinaryIO) -> Iterator[str]:
@@ -159,9 +173,9 @@ def _read(file: BinaryIO) -> Iterator[str]:
         whole = chunk.endswith(b"\n")
 
 
-def _lines(found: Explanation) -> Iterator[str]:
+def _lines(found: Explanation, given: str = "") -> Iterator[str]:
     if found.version:
-        yield f"TensorRT {found.version}, as the log says"
+        yield f"TensorRT {found.version}{'' if given else ', as the log says'}"
     for number, each in enumerate(found.findings):
         if number:
             yield ""
@@ -241,12 +255,6 @@ def _operators(variant: Variant) -> set[str]:
     import onnx  # noqa: PLC0415  (half a second that most findings do without)
 
     return {node.op_type for node in onnx.load_model_from_string(variant.model_bytes()).graph.node}
-
-
-#: Layers of a sort that are printed; --json has all.
-_MOST = 12
-_SLOWEST = 5
-_NAME = 120
 
 
 def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:

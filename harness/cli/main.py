@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -197,6 +198,9 @@ def _complain_of_fault(error: Exception) -> int:
     if isinstance(error, OSError) and error.errno in SHORT_OF:
         what = f"{error.filename or 'this machine'}: {error.strerror}"
         return _complain("infrastructure", what, EXIT_INFRA)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        name = f"{str(error.filename)[:80]}..."
+        return _complain("error", f"{name}: is too long a name; give a file or folder", EXIT_USAGE)
     with contextlib.suppress(BrokenPipeError):
         traceback.print_exception(error)
     return _complain("fault", FAULT, EXIT_INFRA)

@@ -22,6 +22,8 @@ EXIT_REGRESSION = 1
 EXIT_USAGE = 2
 EXIT_INFRA = 3
 
+#: Digits of a number that a user may give.
+_DIGITS = 9
 #: The folder of records and report without --reports.
 REPORTS = "reports"
 #: The options whose files are looked up, and their usual names.
@@ -132,8 +134,8 @@ def add_targets(command: argparse.ArgumentParser, text: str) -> None:
 
 def positive(text: str) -> int:
     """Return an option's whole number above 0."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    if not text.isdecimal() or len(text) > _DIGITS or not int(text):
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no whole number from 1 to {10**_DIGITS - 1}")
     return int(text)
 
 

@@ -11,7 +11,7 @@ from harness.cli.project import built, current, load_project, selected, write_re
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.record.speaking import took_part
-from harness.record.store import Store
+from harness.record.store import Store, write_files
 from harness.report.model import results_file
 from harness.report.pages import LIST
 from harness.report.verify import verify_published, verify_report
@@ -78,7 +78,8 @@ def do_accept(options: argparse.Namespace) -> int:
     known |= {place: _merged(place, known.get(place), mine) for place, mine in by_place.items()}
     # Targets of another matrix file keep their place behind those of this one.
     order = dict.fromkeys([*(target.name for target in project.matrix), *(name for name, *_ in known)])
-    measured.write(path, sorted(known.values(), key=lambda each: list(order).index(each.target)))
+    text = measured.text_of(sorted(known.values(), key=lambda each: list(order).index(each.target)))
+    write_files(path.parent, {path.name: text.encode()})
     print(f"{len({result.cell.id for result in fresh})} cells accepted into {path}; review the diff")
     return EXIT_OK
 

@@ -88,7 +88,8 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
 def _kernel(layer: Layer) -> str:
     """Return the kernel's name; of one without, its runner and its number, which 7.x to 8.3 print as a decimal."""
     if _NUMBER.fullmatch(layer.tactic):
-        return f"{layer.type} {int(layer.tactic, 0) % (1 << 64):#x}"
+        number = int(layer.tactic, 16 if "x" in layer.tactic else 10)
+        return f"{layer.type} {number % (1 << 64):#x}"
     return layer.tactic
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +142,9 @@ class Check:
 
     def run(self, tell: Tell = lambda _: None, sink: Sink | None = None) -> list[Answer]:
         """Run the check and return an answer for each model and target; events are told, records go to `sink`."""
+        seconds: object = self.seconds
+        if not (isinstance(seconds, int | float) and 0 < seconds < math.inf):
+            raise HandledError(f"seconds={seconds!r}: give a number above 0")
         how, given, clock = How(self.via, self.jobs, self.pull), self.matrix, Clock(self.seconds)
         whole = given if isinstance(given, Matrix) else load_matrix(looked_up(given, "matrix.yaml"))
         matrix = self._chosen(whole)
@@ -175,6 +179,8 @@ class Check:
     def _models(self, tell: Tell) -> list[OwnModel]:
         """Return the models; of several, one that cannot be read costs its own answers alone."""
         named = (self.models,) if isinstance(self.models, str | Path | onnx.ModelProto) else self.models
+        if not named:
+            raise HandledError("no model is given; name one")
         wanted, found, refused = self._wanted(), [], []
         for model in named:
             tell(Now(f"reading {model if isinstance(model, str | Path) else 'the model'}"))
@@ -281,6 +287,12 @@ def _several(given: str | Sequence[str]) -> tuple[str, ...]:
 def _sizes(given: Sizes, option: str) -> dict[str, tuple[int, ...]]:
     if isinstance(given, str):
         return parse_shapes(given, f"--{option}")
+    every: Mapping[str, object] = given or {}
+    for name, each in every.items():
+        if isinstance(each, str) or not isinstance(each, Iterable):
+            raise HandledError(
+                f"--{option} {name!r}: {each!r} is no shape; give its sizes, as in (1, 3, 640, 640)"
+            )
     return {name: tuple(each) for name, each in (given or {}).items()}
 
 

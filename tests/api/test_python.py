@@ -89,6 +89,10 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     for words, sentence in (
         ({"targets": "rtx71"}, "did you mean 'rtx17'"),
         ({"targets": "ort131", "jobs": -1}, "jobs=-1: give a whole number above 0"),
+        ({"targets": "ort131", "seconds": "a"}, "seconds='a': give a number above 0"),
+        ({"targets": "ort131", "seconds": float("nan")}, "seconds=nan: give a number above 0"),
+        ({"targets": "ort131", "shapes": {"input": 3}}, "3 is no shape; give its sizes"),
+        ({"targets": "ort131", "shapes": "input:" + "9" * 5000}, "write NAME:SIZExSIZE"),
         ({"targets": "ort131", "jobs": "3"}, "jobs='3': give a whole number above 0"),
         (
             {"targets": "ort131", "via": "dokcer"},

@@ -96,7 +96,13 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     "unquoted expression": (nothing, ["list", "-k", "toy", "and", "ort131"], "quote a -k expression"),
     "missing argument": (nothing, ["run", "--target"], "--target: expected one argument"),
     "missing positional": (nothing, ["show"], "required: cell"),
-    "jobs 0": (nothing, ["run", "--jobs", "0"], "'0' is no whole number above 0"),
+    "jobs 0": (nothing, ["run", "--jobs", "0"], "'0' is no whole number from 1"),
+    "more jobs than a number has digits": (
+        nothing,
+        ["run", "--jobs", "9" * 400],
+        "is no whole number from 1 to",
+    ),
+    "a name too long": (nothing, ["verify", "--reports", "r" * 400], "rrr...: is too long a name"),
     "via podman": (nothing, ["run", "--via", "podman"], "invalid choice: 'podman'"),
     "list what": (nothing, ["list", "cels"], "'cels' is none of cells, variants, targets"),
     "expression": (

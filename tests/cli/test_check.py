@@ -95,7 +95,7 @@ def test_cases_that_were_only_found_cost_the_hints_when_they_are_another_tool_s(
             "--write m.onnx: is the model itself; give another place",
         ),
         (("--flag", "INT88"), "--flag names the builder flag 'INT88', which no version of TensorRT has"),
-        (("--jobs", "0"), "'0' is no whole number above 0"),
+        (("--jobs", "0"), "'0' is no whole number from 1"),
     ],
 )
 def test_what_cannot_be_written_or_asked_is_refused_before_anything_runs(

@@ -73,7 +73,14 @@ def test_a_pipe_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nowhere.log"], ["."], ["/dev/null"], [], ["a", "--engine-version", "new"]]
+    "arguments",
+    [
+        ["nowhere.log"],
+        ["."],
+        ["/dev/null"],
+        [],
+        *(["a", "--engine-version", each] for each in ("new", "²", "8..6")),
+    ],
 )
 def test_a_mistake_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
@@ -113,11 +120,18 @@ def test_two_build_logs_tell_what_changed(tmp_path: Path, capsys: pytest.Capture
         ),
         encoding="utf-8",
     )
+    failed = tmp_path / "failed.log"
+    failed.write_text(
+        "\n".join([*CALIBRATED, "[E] 2: Could not find any implementation for node /0/Range."]),
+        encoding="utf-8",
+    )
     short.write_text("[E] Could not find any implementation for node x.", encoding="utf-8")
     assert main(["explain", str(new), str(old)]) == 0
     assert f"LOST {CONV}: INT8 4.46 us" in " ".join(capsys.readouterr().out.split())
     assert main(["explain", str(old), str(old)]) == 0
     assert capsys.readouterr().out.startswith("0 of ")
+    assert main(["explain", str(old), str(failed)]) == 0
+    assert "the new log says too\nNo implementation for" in capsys.readouterr().out
     assert main(["explain", str(old), str(short)]) == 2
     assert "short.log: holds no tactics" in capsys.readouterr().err
 
@@ -131,4 +145,6 @@ def test_python_gets_the_same() -> None:
 def test_a_line_in_quotes_is_explained_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     line = "Could not find any implementation for node /c/Conv + PWN(PWN(/a/Sigmoid), /a/Mul)."
     assert main(["explain", line]) == 0
+    assert "no-implementation-silu" in capsys.readouterr().out
+    assert main(["explain", f"{'longer than a name ' * 20}{line}"]) == 0
     assert "no-implementation-silu" in capsys.readouterr().out

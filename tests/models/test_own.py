@@ -246,7 +246,7 @@ def test_npz_files_that_are_none_are_one_sentence(tmp_path: Path) -> None:
     for name, sentence in (
         ("empty.npz", "holds no array"),
         ("text.npz", "no array of numbers"),
-        ("one.npy", "one array without a name"),
+        ("one.npy", "it is no .npz file"),
         ("bad.npz", "cannot be read"),
         ("none.npz", "No such file"),
     ):

@@ -21,6 +21,8 @@ from harness.run.numbers.reference import reference
 from harness.text import did_you_mean
 
 Shape = tuple[int, ...]
+#: Digits of a size that a user may give.
+_DIGITS = 9
 #: Sizes of a height or a width, in the order that they are tried: networks halve them five times.
 _SPATIAL = (64, 32, *range(96, 641, 32))
 #: Lengths of a sequence, in the order that they are tried: a signal holds a window of the transform at its start.
@@ -83,7 +85,7 @@ def parse_shapes(text: str, option: str) -> dict[str, Shape]:
     for word in filter(None, (each.strip() for each in text.split(","))):
         name, _, extents = word.rpartition(":")
         parts = extents.split("x")
-        if not name or not all(part.isdecimal() for part in parts):
+        if not name or not all(part.isdecimal() and len(part) <= _DIGITS for part in parts):
             raise HandledError(
                 f"{option} {word!r}: write NAME:SIZExSIZE, as in {option} images:1x3x640x640,mask:1x640"
             )

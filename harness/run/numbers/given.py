@@ -39,10 +39,10 @@ def read_npz(path: Path, option: str) -> dict[str, Array]:
 def _held(path: Path) -> dict[str, Array]:
     # Opened here: numpy leaves a file open that it cannot read.
     with path.open("rb") as opened:
-        held = np.load(opened, allow_pickle=False)
-        if not isinstance(held, np.lib.npyio.NpzFile):
-            raise ValueError("it holds one array without a name")  # noqa: TRY004  (a file's fault, not a caller's)
-        with held as file:
+        if not zipfile.is_zipfile(opened):
+            raise ValueError("it is no .npz file")
+        opened.seek(0)
+        with np.load(opened, allow_pickle=False) as file:
             return {name: np.asarray(file[name]) for name in file.files}
 
 

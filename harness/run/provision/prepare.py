@@ -244,10 +244,12 @@ def _ask(python: str, module: str) -> dict[str, Any]:
                 env=agent_environment(os.environ, scratch, ()),
             )
             # A library's own output stands before it.
-            answer: dict[str, Any] = json.loads(done.stdout.strip().rpartition("\n")[2])
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            raise HandledError(f"{PYTHON_VARIABLE}={python}: is no Python that answers: {error}") from error
-    return answer
+            answer = json.loads(done.stdout.strip().rpartition("\n")[2])
+            return {key: answer[key] for key in ("error", "version", "packages", "files")}
+        except (OSError, ValueError, TypeError, KeyError, subprocess.SubprocessError) as error:
+            raise HandledError(
+                f"{PYTHON_VARIABLE}={python}: is no Python that answers; name an interpreter's program ({error})"
+            ) from error
 
 
 def start(  # noqa: PLR0913  (each by its name)

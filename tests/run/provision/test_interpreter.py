@@ -150,3 +150,12 @@ def test_the_environment_is_that_interpreter_and_nothing_is_made(
         f"toy runs in {python}, as TRT_COMPAT_VENV_PYTHON says, with its own packages."
     )
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("answer", ["[]", "{}", "7"])
+def test_a_program_that_answers_otherwise_is_no_python(tmp_path: Path, answer: str) -> None:
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\necho '{answer}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.raises(HandledError, match="is no Python that answers; name an interpreter's program"):
+        installed_in(str(program), chosen())
