@@ -12,12 +12,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Graph, Quantiser
 from harness.layers.asked import asked
-from harness.models.rewrites import REWRITES, half, unquantised
+from harness.models.rewrites import REWRITES, unquantised
 from harness.models.rewrites.exact import finite_clip, name_axes, scatter_product
 from harness.models.rewrites.floats import (
     float_weights,
+    half,
     half_deconvolution,
     half_products,
+    in_half,
 )
 from harness.models.rewrites.folded import fold
 from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
@@ -146,7 +148,7 @@ def test_fp16_everywhere_keeps_inputs_and_outputs_and_what_onnx_does_not_let_be_
         "scales": TensorProto.FLOAT,
         **dict.fromkeys(("big/half", "low/half", "high/half"), TensorProto.FLOAT16),
     }
-    assert half(halved, []) is None
+    assert in_half(halved, []) is None
 
 
 def test_fp16_of_a_quantised_model_gives_its_q_dq_fp16_scales() -> None:

@@ -23,7 +23,8 @@ from harness.models.own.data import Given, OwnPrepared, fitted
 from harness.models.own.model import OwnModel, Wanted, load_own, own_case, own_model
 from harness.models.reading import held, read_beside
 from harness.models.reduce import Search
-from harness.models.rewrites import REWRITES, half, unquantised
+from harness.models.rewrites import REWRITES, unquantised
+from harness.models.rewrites.floats import half
 from harness.models.trying import BuiltOrRun, Tries, run_models
 from harness.models.workarounds import workarounds
 from harness.plan import all_cells

@@ -5,34 +5,17 @@ rewrites.tsv lists them with their effects, their costs, and the cases that prov
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 
-from harness.models.rewrites.exact import finite_clip, name_axes, scatter_product
-from harness.models.rewrites.floats import (
-    float_weights,
-    half,
-    half_deconvolution,
-    half_products,
-    unquantised,
-)
-from harness.models.rewrites.folded import fold
-from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
-from harness.models.rewrites.quantised import (
-    behind_activation,
-    concat_after,
-    float_bias,
-    float_scalars,
-    mark_output,
-    scalar_scale,
-    zero_points,
-    zeros_in_kernel,
-)
+from harness.models.rewrites import exact, floats, folded, integers, quantised
+from harness.models.rewrites.floats import unquantised
 
-__all__ = ["REWRITES", "Rewrite", "half", "unquantised"]
+__all__ = ["REWRITES", "Rewrite", "unquantised"]
 
 
 @dataclass(frozen=True)
@@ -53,26 +36,8 @@ class Rewrite:
     fixes: bool = False
 
 
-_APPLY: dict[str, Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]] = {
-    "scalar-scale": scalar_scale,
-    "float-bias": float_bias,
-    "zero-points": zero_points,
-    "float-scalars": float_scalars,
-    "dequantise-weights": dequantise_weights,
-    "name-axes": name_axes,
-    "finite-clip": finite_clip,
-    "scatter-product": scatter_product,
-    "fold": fold,
-    "undo-dynamic": undo_dynamic,
-    "concat-after": concat_after,
-    "behind-activation": behind_activation,
-    "mark-output": mark_output,
-    "zeros-in-kernel": zeros_in_kernel,
-    "half-deconvolution": half_deconvolution,
-    "float-weights": float_weights,
-    "half-products": half_products,
-    "half": lambda model, _: half(model),
-}
+#: The functions by their names, which are those of the table with _ in place of -.
+_FUNCTIONS = ChainMap(*map(vars, (exact, floats, folded, integers, quantised)))
 
 
 def _read() -> Iterator[Rewrite]:
@@ -80,8 +45,8 @@ def _read() -> Iterator[Rewrite]:
     for line in lines:
         if not line.startswith("#"):
             name, kind, proof, title, cost = line.split("\t")
-            gives_up, fixes = kind == "gives_up", kind == "fixes"
-            yield Rewrite(name, title, cost, tuple(proof.split()), _APPLY[name], gives_up, fixes)
+            apply = _FUNCTIONS[name.replace("-", "_")]
+            yield Rewrite(name, title, cost, tuple(proof.split()), apply, kind == "gives_up", kind == "fixes")
 
 
 REWRITES = tuple(_read())

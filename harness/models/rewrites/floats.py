@@ -115,7 +115,12 @@ def _readers_before(editor: Editor, tensor: str) -> Iterator[onnx.NodeProto]:
             yield from _readers_before(editor, name)
 
 
-def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
+def half(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
+    """Return a model that computes in FP16."""
+    return in_half(model)
+
+
+def in_half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
     """Return a model that computes in FP16, or only the nodes of these names, if that is a change.
 
     Network inputs and outputs keep their types. Q/DQ gets FP16 scales, for which the model is brought to opset 19. A
@@ -202,10 +207,10 @@ def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.Model
     ups = (node for node in editor.of("ConvTranspose") if editor.dequantiser(node.input[0]) is not None)
     names = [effective_name(node) for node in ups]
     plain = unquantised(model, names)
-    return None if plain is None else half(plain, names)
+    return None if plain is None else in_half(plain, names)
 
 
 def half_products(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
     """Return a model that computes all nodes of the operators that are blamed in FP16, between Casts."""
     operators = {node.op_type for node in model.graph.node if effective_name(node) in blamed} & MULTIPLYING
-    return half(model, [effective_name(node) for node in model.graph.node if node.op_type in operators])
+    return in_half(model, [effective_name(node) for node in model.graph.node if node.op_type in operators])
