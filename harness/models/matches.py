@@ -26,8 +26,8 @@ from harness.words import GOOD, Precision, Role
 _NOTHING = frozenset({"Constant", "Identity", "Dropout"})
 #: Attributes of degree: sizes of a window, axes that follow from the rank, small numbers.
 _SIZES = frozenset(
-    "kernel_shape pads strides output_padding output_shape epsilon alpha beta axis axes perm to group shape value "
-    "hidden_size num_outputs keepdims block_size scale".split()  # noqa: SIM905  (a list would be 20 lines)
+    "kernel_shape pads strides output_padding output_shape epsilon alpha beta axis axes "  # noqa: SIM905
+    "perm to group shape value hidden_size num_outputs keepdims block_size scale".split()
 )
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"})
 #: Attributes that an inference has no use for, whatever they say.
