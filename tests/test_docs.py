@@ -16,6 +16,7 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.store import Store
 from tests.cli import project
+from tools.docs import CHECK_PAGE, check_page, stale
 
 pytestmark = pytest.mark.unit
 
@@ -110,6 +111,10 @@ def test_the_example_target_loads_and_plans(tmp_path: Path) -> None:
     matrix = load_matrix(path)
     assert "mish.qdq-trt105" in {cell.id for cell in all_cells(matrix, load_cases(ROOT / "cases"))}
     assert len(added.splitlines()) == 7
+
+
+def test_the_table_of_workarounds_is_that_of_the_rewrites() -> None:
+    assert not stale(CHECK_PAGE, check_page())
 
 
 def prose(page: Path) -> str:

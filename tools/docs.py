@@ -1,8 +1,8 @@
 """Writes the files of the repository that are made from its code: `make docs`.
 
-docker/docker-bake.json follows from matrix.yaml. The table of capabilities and the pages of the adapter's calls are
-found out on the real bindings of every version; where this machine lacks a program or a download for that they are left
-as they are.
+docker/docker-bake.json follows from matrix.yaml, the table of workarounds in docs/check.md from the rewrites. The table
+of capabilities and the pages of the adapter's calls are found out on the real bindings of every version; where this
+machine lacks a program or a download for that they are left as they are.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import subprocess
 from pathlib import Path
 
 from harness.matrix import Matrix, load_matrix
+from harness.models.rewrites import REWRITES
 from harness.run.provision.images import build_arguments, planned_image
 from tests.contract import written
 
 TOP = Path(__file__).resolve().parents[1]
 BAKE_FILE = "docker/docker-bake.json"
+CHECK_PAGE = "docs/check.md"
 #: What is found out on the real bindings.
 PROBED = "capabilities.tsv and traces in tests/contract/data"
 
@@ -47,6 +49,14 @@ def bake_file(matrix: Matrix) -> str:
     return json.dumps({"group": groups, "target": targets}, indent=2) + "\n"
 
 
+def check_page() -> str:
+    """Return docs/check.md with the table of workarounds that the rewrites give."""
+    head = "| name | change | cost |\n| --- | --- | --- |\n"
+    before, _, rest = (TOP / CHECK_PAGE).read_text(encoding="utf-8").partition(head)
+    rows = (f"| `{each.name}` | {each.title} | {each.cost} |\n" for each in REWRITES)
+    return "".join([before, head, *rows, "\n", rest.partition("\n\n")[2]])
+
+
 def stale(name: str, text: str) -> str:
     """Return the sentence on a file that differs from `text`, which the code says it holds; "" where it is the same."""
     path = TOP / name
@@ -57,6 +67,7 @@ def stale(name: str, text: str) -> str:
 def main() -> None:
     """Write all files."""
     _write(BAKE_FILE, bake_file(load_matrix(TOP / "matrix.yaml")))
+    _write(CHECK_PAGE, check_page())
     lacking = _lacking()
     if lacking:
         print(f"{PROBED} are left as they are: making them {lacking}")

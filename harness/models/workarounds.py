@@ -131,7 +131,7 @@ def _together(
     joined = Rewrite(
         " + ".join(each.name for each in used),
         "one on top of the other",
-        "; ".join([each.cost for each in used if not each.cost.startswith("nothing:")] or [used[0].cost]),
+        "; ".join([each.cost for each in used if each.cost != "nothing"] or [used[0].cost]),
         tuple(dict.fromkeys(name for each in used for name in each.proof)),
         lambda model, _: model,
     )

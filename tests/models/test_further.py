@@ -167,7 +167,7 @@ def test_where_none_helps_alone_they_are_tried_one_on_top_of_the_other() -> None
     best = found.tried[-1]
     costs = {each.name: each.cost for each in REWRITES}
     assert best.costs == costs["zeros-in-kernel"]
-    assert costs["float-bias"].startswith("nothing:")
+    assert costs["float-bias"] == "nothing"
     assert [each.max_rel < 1e-6 for each in best.outputs] == [True]
     attempt = trial(partial(engine, also_topk=True))
     assert workarounds(blocked(), attempt(blocked()), attempt)[0].best is None
