@@ -303,7 +303,8 @@ def _dotted(place: Place) -> str:
 
 def _problems(document: Document, schema: dict[str, Any]) -> Iterator[Problem]:
     """Yield every way in which a document departs from the schema."""
-    for error in Draft202012Validator(schema).iter_errors(document.data):
+    validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    for error in validator.iter_errors(document.data):
         place, rule, inner = tuple(error.absolute_path), str(error.validator), dict(error.schema)
         value: Any = error.instance
         if "propertyNames" in error.absolute_schema_path:
@@ -333,6 +334,7 @@ _SENTENCES = {
     "type": "",
     "enum": "",
     "pattern": "{value!r} is not in the right form; {fix}",
+    "format": "{value!r} is no day of the calendar; {fix}",
     "const": "is {raw!r}, which this version of the harness cannot read; write `schema: {wanted}`",
     "minimum": "is {value}; it must be at least {wanted}",
     "maximum": "is {value}; it must be at most {wanted}",

@@ -24,6 +24,7 @@ from harness.run.prepared import PreparedVariants
 from harness.run.provision.host import look_at_host
 from harness.run.provision.images import Pulling
 from harness.run.provision.model import Via
+from harness.run.provision.prepare import refuse_no_python
 from harness.run.rounds import Round
 from harness.run.target import Aborted, TargetRunner
 from harness.scratch import reap_scratch
@@ -47,7 +48,7 @@ Say = Callable[[str], None]
 class How:
     """The place of engines, how many targets at a time, whether large images are pulled, and each job has a process.
 
-    Raises HandledError for any other place or number.
+    Raises HandledError for any other place or number, and for an interpreter of the user's that is none.
     """
 
     via: Via = "auto"
@@ -64,6 +65,8 @@ class How:
         jobs: object = self.jobs
         if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
             raise HandledError(f"jobs={jobs!r}: give a whole number above 0")
+        if self.via != "docker":
+            refuse_no_python()
 
 
 @dataclass

@@ -112,7 +112,8 @@ rtx17:
             ":3: rtx17.engine: 'tensorrt_rtz' is not one of tensorrt, tensorrt_rtx, o",
         ),
         (("1.7.1.116", "one"), ":4: rtx17.version: 'one' is no version; correct it"),
-        (("'2026-01-02'", "today"), ":5: rtx17.measured: 'today' is not in the right form; write a day"),
+        (("'2026-01-02'", "today"), ":5: rtx17.measured: 'today' is no day of the calendar; write a day"),
+        (("2026-01-02", "2026-13-40"), ":5: rtx17.measured: '2026-13-40' is no day of the calendar; write"),
         (("    toy:\n      one: built", ""), ":6: rtx17.cells: has no value; it must be a mapping"),
         (
             ("built", "biult"),

@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
 
 from harness.cli import main
 from tests.cli import project
+from tests.models import data
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.unit
@@ -223,6 +225,18 @@ def test_a_record_that_cannot_be_read_is_one_sentence_and_the_others_go_on(
     assert told.count(said) == 1
     assert "Traceback" not in err
     assert not err or err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["run", "-k", "relu"], ["check", "m.onnx"]])
+def test_a_python_of_the_user_s_that_is_none_is_a_mistake(
+    toy: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(data.model(), toy / "m.onnx")
+    monkeypatch.setenv("TRT_COMPAT_VENV_PYTHON", "/nonexistent/python")
+    assert main([*words, "--target", "ort131", "--via", "venv"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "TRT_COMPAT_VENV_PYTHON=/nonexistent/python: is no Python that answers" in line
+    assert not Path("reports").exists()
 
 
 @pytest.mark.parametrize("words", [["lst"], ["show", "toy.rely-ort131"], ["run", "--jobs", "0"]])

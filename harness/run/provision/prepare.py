@@ -201,6 +201,12 @@ def _venv(target: Target, why: str, *, allow_build: bool) -> Environment:
 # ---- an interpreter of the user's that holds an engine, used as it is
 
 
+def refuse_no_python() -> None:
+    """Raise HandledError if the user names an interpreter that is none."""
+    if python := os.environ.get(PYTHON_VARIABLE):
+        _ask(python, "sys")
+
+
 def installed_in(python: str, target: Target) -> tuple[tuple[str, ...], str]:
     """Return the pins `name==version` of the target's packages in an interpreter, and a hash of their files.
 
@@ -247,8 +253,9 @@ def _ask(python: str, module: str) -> dict[str, Any]:
             answer = json.loads(done.stdout.strip().rpartition("\n")[2])
             return {key: answer[key] for key in ("error", "version", "packages", "files")}
         except (OSError, ValueError, TypeError, KeyError, subprocess.SubprocessError) as error:
+            said = one_line(str(error), 200)
             raise HandledError(
-                f"{PYTHON_VARIABLE}={python}: is no Python that answers; name an interpreter's program ({error})"
+                f"{PYTHON_VARIABLE}={python}: is no Python that answers ({said}); name an interpreter's program"
             ) from error
 
 
