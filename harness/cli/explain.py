@@ -22,6 +22,7 @@ from harness.errors import HandledError
 from harness.judge.builds import BuiltLayer, Change, built_layers, changes
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding, explain, fits
+from harness.layers.names import is_region
 from harness.layers.tactics import Reader
 from harness.shipped import shipped
 from harness.text import clip
@@ -266,7 +267,7 @@ def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:
         yield "lost precision, or no kernel"
         yield from _some(f"  {each}" for each in clear)
     elif any(each.precision for each in layers):
-        inside = any(each.name.startswith("{ForeignNode[") for each in layers)
+        inside = any(is_region(each.name) for each in layers)
         but = ", save a close call" if reasons else ""
         yield (
             f"  each runs in the finest precision that was offered{but}"

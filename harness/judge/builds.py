@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.judge.reasons import RANK, Asked, Reason, Why, chosen_of, computes_in, judged, without
+from harness.layers import names
 from harness.layers.compute import is_compute, is_region
 from harness.layers.tactics import BuildLog
 from harness.record.outcome import Combination, Layer, Tactics
 from harness.words import Precision, said
 
-_POINTWISE = re.compile(r"PWN\(|\)+(?=,|\Z)")
-_REGION_ENDS = re.compile(r"\{ForeignNode\[(?P<first>.{1,1000})\.\.\.(?P<last>.{1,1000})\]\}")
 _REFORMAT = "Reformatting CopyNode for "
 _NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
 
@@ -49,7 +48,7 @@ class Change:
     @property
     def coarser(self) -> bool:
         """Tell whether it lost precision; the inside of a region may run finer than its edges."""
-        hidden = self.new and not self.new.reason and _REGION_ENDS.fullmatch(self.new.name)
+        hidden = self.new and not self.new.reason and names.is_region(self.new.name)
         return bool(self.old and self.new and not hidden) and _rank(self.new) < _rank(self.old)
 
     @property
@@ -141,15 +140,14 @@ def _differs(change: Change) -> bool:
 
 def _key(name: str) -> str:
     """Return the part of a layer's name that versions share: the last node of a chain; without PWN(...)."""
-    last = name.rpartition(" + ")[2]
-    return _POINTWISE.sub("", last) if "PWN(" in last else last
+    last = name if names.is_region(name) else names.split(name, (" + ",))[-1]
+    return ", ".join(each.name for each in names.taken_apart(last)) if "PWN(" in last else last
 
 
 def _ends(name: str) -> tuple[str, str]:
     """Return the first and the last node of a chain `a + b + c`, or of a region `{ForeignNode[a...c]}`."""
-    if found := _REGION_ENDS.fullmatch(name):
-        return found["first"], found["last"]
-    return name.partition(" + ")[0], name.rpartition(" + ")[2]
+    parts = names.taken_apart(name)
+    return (parts[0].name, parts[-1].name) if parts else (name, name)
 
 
 def _rank(layer: BuiltLayer | None) -> float:

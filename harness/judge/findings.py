@@ -14,6 +14,7 @@ from harness.judge.complaints import INPUT, MODEL
 from harness.judge.diagnosis import Hit, Texts, diagnosis_of, hits, searched
 from harness.judge.logs import Said, read_log
 from harness.judge.signatures import Signature, load_signatures
+from harness.layers.names import Part, taken_apart
 from harness.text import clip
 
 #: The version of TensorRT in a log: in words, in trtexec's banner, or as the number of a library.
@@ -48,14 +49,6 @@ MOST_OTHERS, MOST_UNKNOWN, MOST_SAME = 1000, 40, 12
 LAST_WORD = 300
 #: The advice for a message that only follows from another.
 SEE_ABOVE = "See the cause above."
-
-
-@dataclass(frozen=True)
-class Part:
-    """A node in the name of a fused layer, and how it comes to be there."""
-
-    name: str
-    how: str = ""
 
 
 @dataclass(frozen=True)
@@ -268,61 +261,3 @@ def _unknown(said: Said, told: set[str], found: list[Finding]) -> tuple[str, ...
         and not ((alone := NODE_ALONE.search(text)) and alone["node"].strip() in nodes)
     ]
     return tuple(dict.fromkeys(left))[:MOST_UNKNOWN]
-
-
-# ---- the name of a fused layer
-
-REGION = re.compile(r"\A\{ForeignNode\[(?P<ends>[\s\S]*)\]\}\Z", re.ASCII)
-POINTWISE = re.compile(r"\APWN\((?P<inside>[\s\S]*)\)\Z", re.ASCII)
-#: The builder's label of a fusion, before the names of its layers.
-LABEL = re.compile(r"\A(?!\w*(?:Error|Exception|Warning): )[A-Za-z0-9][\w -]{0,40}: (?=\S)", re.ASCII)
-COPY = re.compile(r"\AReformatting CopyNode for (?:Input|Output) Tensor \d+ to ", re.ASCII)
-#: The meaning of a name's form.
-FORMS = (
-    (re.compile(r"\Anode_of_", re.ASCII), "a node without a name, called by its first output"),
-    (re.compile(r"\A__my|_myl\d", re.ASCII), "a name that the graph compiler made; no node has it"),
-    (re.compile(r"\A\(Unnamed Layer", re.ASCII), "a layer of the parser's own; no node has this name"),
-    (re.compile(r"QuantizeLinear|_quantize|_quantized\Z", re.ASCII), "quantises, or is quantised"),
-)
-MOST_PARTS, LONGEST_NAME, DEEPEST = 40, 3000, 20
-
-
-def taken_apart(name: str) -> tuple[Part, ...]:
-    """Return the nodes in the name of a fused layer; () for the name of a node."""
-    parts = _parts(name[:LONGEST_NAME], "", 0) if name else ()
-    return parts if len(parts) > 1 or any(part.how for part in parts) else ()
-
-
-def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
-    text = LABEL.sub("", COPY.sub("", name.strip()))
-    region = REGION.search(text)
-    if region and depth < DEEPEST:
-        ends = _split(region["ends"].replace("...", " ... ", 1), (" ... ",))
-        if len(ends) > 1:
-            last = _parts("".join(ends[1:]), "and ends here; all between is in it", depth + 1)
-            return (*_parts(ends[0], "the region begins here", depth + 1), *last)[:MOST_PARTS]
-        if ends:
-            return _parts(ends[0], "the region", depth + 1)
-    merged = _split(text, (" + ", " || ", " -> "))
-    if len(merged) > 1 and depth < DEEPEST:
-        return tuple(part for one in merged for part in _parts(one, how, depth + 1))[:MOST_PARTS]
-    pointwise = POINTWISE.search(text)
-    if pointwise and depth < DEEPEST:
-        inside = _split(pointwise["inside"], (", ",))
-        return tuple(part for one in inside for part in _parts(one, "pointwise, merged", depth + 1))[
-            :MOST_PARTS
-        ]
-    form = next((said for pattern, said in FORMS if pattern.search(text)), "")
-    return (Part(text, "; ".join(filter(None, (how, form)))),)
-
-
-def _split(text: str, signs: tuple[str, ...]) -> list[str]:
-    """Split a name at a sign outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for at, character in enumerate(text):
-        depth += (character in "([{") - (character in ")]}")
-        sign = next((one for one in signs if depth == 0 and text.startswith(one, at)), "")
-        if sign and at >= start:
-            parts.append(text[start:at])
-            start = at + len(sign)
-    return [part.strip() for part in (*parts, text[start:]) if part.strip()]

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from harness.case import Recipe
 from harness.judge.complaints import NO_IMPLEMENTATION, ended
 from harness.layers.datatype import WEIGHTS, precision_of, same_precision
+from harness.layers.names import is_compiled
 from harness.layers.operators import MULTIPLYING
 from harness.record.outcome import Combination, Layer, Outcome, Tactics
 from harness.words import Precision, Typing, Word, said
@@ -35,7 +36,6 @@ RANK = {
     # Data in a float, weights stored narrow: finer than the float alone.
     **dict.fromkeys(WEIGHTS.values(), 1.5),
 }
-_REGION = re.compile(r"\{ForeignNode\[|_myl\d*_|^__myl")
 _SHOWN = 4
 
 
@@ -151,7 +151,7 @@ def _wanted(op: str, wished: Precision | None, recipe: Recipe) -> Precision | No
 def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], recipe: Recipe) -> Reason:
     if layer is None:
         return asked.reason(Why.NOT_SAID)
-    if _REGION.search(layer.name) or layer.type == "Myelin":
+    if is_compiled(layer.name) or layer.type == "Myelin":
         return asked.reason(Why.INSIDE_A_REGION, layer.name)
     about = tactics.get(layer.name)
     if about is None:
@@ -163,11 +163,10 @@ def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], 
 
 def without(layer: str, about: Tactics | None) -> Reason:
     """Return why a layer has no implementation."""
-    if about is None:
-        why = Why.INSIDE_A_REGION if _REGION.search(layer) else Why.NOT_SAID
-        return Reason(layer, why, layer=layer)
-    if _REGION.search(layer):
+    if is_compiled(layer):
         return Reason(layer, Why.INSIDE_A_REGION, layer=layer)
+    if about is None:
+        return Reason(layer, Why.NOT_SAID, layer=layer)
     formats = tuple(each.formats for each in about.combinations)
     if any(each.short_of_memory for each in about.combinations):
         return Reason(layer, Why.OUT_OF_MEMORY, layer=layer, formats=formats)

@@ -29,6 +29,7 @@ import math
 import re
 from collections.abc import Sequence
 
+from harness.layers import names
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, multiplied_in
 from harness.record.outcome import Layer, TensorUse
 from harness.words import Precision
@@ -57,7 +58,7 @@ def is_compute(layer: Layer) -> bool:
 
 def is_region(layer: Layer) -> bool:
     """Tell whether the layer is a compiled region whose inner types are not printed."""
-    return layer.type == "Myelin" or (not layer.type and layer.name.startswith("{ForeignNode["))
+    return layer.type == "Myelin" or (not layer.type and names.is_region(layer.name))
 
 
 def layer_precision(layer: Layer) -> Precision:

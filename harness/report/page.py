@@ -21,6 +21,7 @@ from harness.compare.step import COUNTED, HEADLINES
 from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
 from harness.known.claim import GENERATIONS
+from harness.layers import names as layer_names
 from harness.report.labels import KINDS, MARKS, ROLES
 from harness.text import visible
 
@@ -86,10 +87,10 @@ _FINDERS = {
     "context": findings.CONTEXT,
     "node_alone": findings.NODE_ALONE,
     "upgrade": findings.UPGRADE,
-    "region": findings.REGION,
-    "pointwise": findings.POINTWISE,
-    "label": findings.LABEL,
-    "copy": findings.COPY,
+    "region": layer_names.REGION,
+    "pointwise": layer_names.POINTWISE,
+    "label": layer_names.LABEL,
+    "copy": layer_names.COPY,
 }
 #: The limits of the judge that explain.js keeps.
 _LIMITS = {
@@ -108,9 +109,9 @@ _LIMITS = {
     "others": findings.MOST_OTHERS,
     "same": findings.MOST_SAME,
     "last_word": findings.LAST_WORD,
-    "parts": findings.MOST_PARTS,
-    "name": findings.LONGEST_NAME,
-    "deepest": findings.DEEPEST,
+    "parts": layer_names.MOST_PARTS,
+    "name": layer_names.LONGEST_NAME,
+    "deepest": layer_names.DEEPEST,
 }
 #: The fields of a signature that the script reads as they are.
 _AS_IT_IS = (
@@ -237,7 +238,7 @@ def explaining() -> dict[str, Any]:
         "whole": [complaints.INPUT, complaints.MODEL],
         "prefixes": [javascript(regex.pattern) for regex in logs.PREFIXES],
         "lacking": [javascript(regex.pattern) for regex in logs.LACKING],
-        "forms": [[javascript(regex.pattern), said] for regex, said in findings.FORMS],
+        "forms": [[javascript(regex.pattern), said] for regex, said in layer_names.FORMS],
         "severities": logs.SEVERITIES,
         "codes": logs.CODES,
         "see_above": findings.SEE_ABOVE,

@@ -8,8 +8,9 @@ import time
 import pytest
 
 from harness.judge import logs
-from harness.judge.findings import Part, explain, fits, taken_apart, version_in
+from harness.judge.findings import explain, fits, version_in
 from harness.judge.logs import prefixed, read_log
+from harness.layers.names import Part, taken_apart
 from tests.report.pastes import LOGGERS, NOTHING, PASTES
 
 pytestmark = pytest.mark.unit

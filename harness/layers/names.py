@@ -1,0 +1,85 @@
+"""The names that an engine gives to layers of several nodes: taken apart, and told from those of compiled regions.
+
+harness/report/static/explain.js takes them apart in the same way, by the same patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_REGION = "{ForeignNode["
+#: A kernel that the graph compiler made has such a name, inside of a region or by itself.
+_COMPILED = re.compile(r"\{ForeignNode\[|_myl\d*_|^__myl")
+REGION = re.compile(r"\A\{ForeignNode\[(?P<ends>[\s\S]*)\]\}\Z", re.ASCII)
+POINTWISE = re.compile(r"\APWN\((?P<inside>[\s\S]*)\)\Z", re.ASCII)
+#: The builder's label of a fusion, before the names of its layers.
+LABEL = re.compile(r"\A(?!\w*(?:Error|Exception|Warning): )[A-Za-z0-9][\w -]{0,40}: (?=\S)", re.ASCII)
+COPY = re.compile(r"\AReformatting CopyNode for (?:Input|Output) Tensor \d+ to ", re.ASCII)
+#: The meaning of a name's form.
+FORMS = (
+    (re.compile(r"\Anode_of_", re.ASCII), "a node without a name, called by its first output"),
+    (re.compile(r"\A__my|_myl\d", re.ASCII), "a name that the graph compiler made; no node has it"),
+    (re.compile(r"\A\(Unnamed Layer", re.ASCII), "a layer of the parser's own; no node has this name"),
+    (re.compile(r"QuantizeLinear|_quantize|_quantized\Z", re.ASCII), "quantises, or is quantised"),
+)
+MOST_PARTS, LONGEST_NAME, DEEPEST = 40, 3000, 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """A node in the name of a fused layer, and how it comes to be there."""
+
+    name: str
+    how: str = ""
+
+
+def is_region(name: str) -> bool:
+    """Tell whether a layer is a compiled region, whose inside no log shows."""
+    return name.startswith(_REGION)
+
+
+def is_compiled(name: str) -> bool:
+    """Tell whether a layer is a compiled region, or a kernel that the graph compiler made."""
+    return bool(_COMPILED.search(name))
+
+
+def taken_apart(name: str) -> tuple[Part, ...]:
+    """Return the nodes in the name of a fused layer; () for the name of a node."""
+    parts = _parts(name[:LONGEST_NAME], "", 0) if name else ()
+    return parts if len(parts) > 1 or any(part.how for part in parts) else ()
+
+
+def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
+    text = LABEL.sub("", COPY.sub("", name.strip()))
+    region = REGION.search(text)
+    if region and depth < DEEPEST:
+        ends = split(region["ends"].replace("...", " ... ", 1), (" ... ",))
+        if len(ends) > 1:
+            last = _parts("".join(ends[1:]), "and ends here; all between is in it", depth + 1)
+            return (*_parts(ends[0], "the region begins here", depth + 1), *last)[:MOST_PARTS]
+        if ends:
+            return _parts(ends[0], "the region", depth + 1)
+    merged = split(text, (" + ", " || ", " -> "))
+    if len(merged) > 1 and depth < DEEPEST:
+        return tuple(part for one in merged for part in _parts(one, how, depth + 1))[:MOST_PARTS]
+    pointwise = POINTWISE.search(text)
+    if pointwise and depth < DEEPEST:
+        inside = split(pointwise["inside"], (", ",))
+        return tuple(part for one in inside for part in _parts(one, "pointwise, merged", depth + 1))[
+            :MOST_PARTS
+        ]
+    form = next((said for pattern, said in FORMS if pattern.search(text)), "")
+    return (Part(text, "; ".join(filter(None, (how, form)))),)
+
+
+def split(text: str, signs: tuple[str, ...]) -> list[str]:
+    """Split a name at a sign outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        sign = next((one for one in signs if depth == 0 and text.startswith(one, at)), "")
+        if sign and at >= start:
+            parts.append(text[start:at])
+            start = at + len(sign)
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
