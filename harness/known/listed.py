@@ -18,6 +18,7 @@ from harness.words import Word
 
 #: A tensor's dimensions; None for a dimension that is not fixed.
 Shape = tuple[int | None, ...]
+#: Attributes of Resize that the tables restrict; of its roundings they name all that ONNX has.
 _RESIZED = {
     "mode": ("nearest", "linear"),
     "coordinate_transformation_mode": (
@@ -27,7 +28,6 @@ _RESIZED = {
         "asymmetric",
         "align_corners",
     ),
-    "nearest_mode": ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"),
 }
 _MOST_K = 3840
 
@@ -173,14 +173,6 @@ def _static(use: Use) -> bool | None:
     return True if shape is not None and None not in shape else None
 
 
-def _modes(use: Use) -> bool:
-    """Tell whether each mode that counts is one of the table's; a rounding counts for the nearest alone."""
-    wanted = dict(_RESIZED)
-    if use.attribute("mode", "nearest") != "nearest":
-        del wanted["nearest_mode"]
-    return all(use.attribute(name, names[0]) in names for name, names in wanted.items())
-
-
 def _position(use: Use) -> bool | None:
     kind = use.scope.types.get(use.given(3)) if use.given(3) else onnx.TensorProto.INT64
     return None if kind is None else kind == onnx.TensorProto.INT64
@@ -236,7 +228,9 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "real-input": _real,
     "reduction-left-out": lambda use: use.attribute("reduction") is None,
     "resize-axes": _resize_axes,
-    "resize-modes": _modes,
+    "resize-modes": lambda use: all(
+        use.attribute(name, known[0]) in known for name, known in _RESIZED.items()
+    ),
     "resize-policy": lambda use: use.attribute("keep_aspect_ratio_policy", "stretch") == "stretch",
     "seed-ignored": lambda use: None if use.attribute("seed") is not None else True,
     "sorted": lambda use: use.attribute("sorted", 1) == 1,

@@ -198,7 +198,7 @@ class Reader:
     def _whole(self, found: re.Match[str]) -> None:
         """Take a word on the build as a whole."""
         if found["again"]:
-            self._open, self._build = None, BuildLog(gpu=self._build.gpu)
+            self._build = BuildLog(gpu=self._build.gpu)
         elif found["lacking"]:
             self._build.lacking = True
         else:

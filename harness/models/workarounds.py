@@ -82,7 +82,7 @@ def _applied(
 ) -> onnx.ModelProto | None:
     """Return a model rewritten; one that fixes shapes has the usual ones of its profiles."""
     profiles = judged.cell.variant.recipe.profiles
-    if rewrite.fixes and profiles:
+    if rewrite.fixes:
         model = with_shapes(model, {each.input: each.optimum for each in profiles})
     return rewrite.apply(model, names)
 

@@ -67,3 +67,16 @@ def test_a_region_that_took_the_place_of_two_layers_lost_precision_for_want_of_m
     assert change.coarser
     # Without a reason its inside may be FP16 all the same.
     assert not replace(change, new=replace(region, reason=None)).coarser
+
+
+def test_a_region_that_was_only_slower_may_be_finer_inside() -> None:
+    """Its edges are FP32, and that says nothing of what is between them."""
+    known = [line for line in PARTITIONED if "insufficient memory" not in line]
+    (region,) = built_layers(read_tactics(known))
+    assert (region.precision, region.reason) == ("fp32", None)
+
+
+def test_a_tactic_that_an_older_log_counts_below_zero_is_told_as_later_ones_are() -> None:
+    layer = "Layer(CaskConvolution): c, Tactic: -3360065831133338131, x[Float(3,8,8)] -> y[Float(4,8,8)]"
+    (conv,) = built_layers(read_tactics([layer]))
+    assert conv.tactic == "CaskConvolution 0xd15ea5edd15ea5ed"

@@ -7,12 +7,13 @@ import dataclasses
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from harness.case import load_cases
 from harness.judge.classify import Classification, Lost
-from harness.judge.diagnosis import Diagnosis, diagnose, notes
+from harness.judge.diagnosis import Diagnosis, diagnose, model_lines, notes
 from harness.judge.findings import explain
 from harness.judge.signatures import load_signatures
 from harness.record.outcome import End, Node, ParserError
@@ -283,3 +284,12 @@ def test_no_pattern_holds_a_place_in_an_engines_source() -> None:
     for signature in load_signatures():
         for pattern in signature.patterns:
             assert ".cpp:" not in pattern.regex.pattern.replace("[\\w./]+:\\d+", "")
+
+
+def test_a_line_about_a_model_holds_the_values_of_small_constants_alone() -> None:
+    inputs = [helper.make_tensor_value_info("x", 1, [9])]
+    held = [numpy_helper.from_array(np.arange(size, dtype=np.float32), f"c{size}") for size in (2, 9)]
+    nodes = [helper.make_node("Sum", ["x", "c2", "c9"], ["y"], name="/sum")]
+    graph = helper.make_graph(nodes, "g", inputs, [], held)
+    lines = dict(model_lines(helper.make_model(graph).SerializeToString()))
+    assert lines["/sum"] == "Sum /sum: ; x:9, c2=0.0,1.0, c9:9"

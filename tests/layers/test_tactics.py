@@ -182,6 +182,32 @@ def test_a_log_that_never_ends_costs_no_memory() -> None:
     build = read_tactics(["=============== Computing costs for conv", *lines])
     assert len(build.layers["conv"]) == 200
 
+    costs = lines_of("conv", *(f"Tactic: {number} Time: 0.5" for number in range(20_001)))
+    (combination,) = read_tactics(costs).layers["conv"]
+    assert combination.timed == 20_000
+
+
+def lines_of(layer: str, *times: str) -> list[str]:
+    """Return the block of one combination of a layer."""
+    formats = "*************** Autotuning format combination: Float(8,1) -> Float(8,1) ***************"
+    return [f"=============== Computing costs for {layer}", formats, *times]
+
+
+def test_of_two_builds_in_one_log_the_last_is_read() -> None:
+    """With the GPU that the log named first, and without the conversions of the first engine."""
+    added = "Adding reformat layer: Reformatted Input Tensor 0 to conv (x) from Float(8,1) to Half(8,1)"
+    build = [*lines_of("conv", "Tactic: 1 Time: 0.5"), added]
+    head = "Selected Device: NVIDIA H200"
+    found = read_tactics([head, *build, "Starting Calibration.", *build, *build])
+    assert (found.gpu, len(found.added["conv"])) == ("NVIDIA H200", 1)
+
+
+def test_of_two_runners_whose_tactics_have_one_number_the_faster_counts() -> None:
+    for times in (("0.25", "0.5"), ("0.5", "0.25")):
+        lines = lines_of("conv", *(f"Tactic: 0x0 Time: {each}" for each in times))
+        (combination,) = read_tactics(lines).layers["conv"]
+        assert (combination.time_us, combination.timed) == (250.0, 1)
+
 
 @pytest.mark.parametrize(
     "part",

@@ -259,6 +259,19 @@ def test_all_questions_are_answered_for_a_target_in_the_words_of_the_schema() ->
     assert entry["blockers"]["tries"] == found.blockers.tries if found.blockers else False
 
 
+def test_a_node_of_which_no_layer_tells_is_blamed_by_workarounds_too() -> None:
+    """Those that change the nodes that are blamed alone have something to change."""
+
+    def silent(model: onnx.ModelProto) -> dict[str, object]:
+        return {
+            "layers": tuple(each for each in judged(model).outcome.layers if each.name != "/front0a/Conv")
+        }
+
+    (found,) = asked_of(silent, Questions(workarounds=True))
+    assert found.workarounds is not None
+    assert "mark-output" in {each.name for each in found.workarounds.tried}
+
+
 def test_what_is_not_asked_or_needs_no_answer_is_null() -> None:
     assert asked_of(lambda _: {}, Questions(leave_float="auto", workarounds=True)) == ()
     assert asked_of(refuses("/front0a/Conv"), Questions(blockers=False)) == ()

@@ -14,6 +14,7 @@ from harness.case.model import serialise
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.models import reduce
+from harness.models.graphs import copied, outside
 from harness.models.reduce import Search, differing, named, sought
 from harness.record.outcome import Accuracy, ParserError
 from tests.models.test_check import judged as lost
@@ -164,6 +165,32 @@ def test_no_invalid_model_reaches_the_predicate() -> None:
     with pytest.raises(onnx.shape_inference.InferenceError):
         onnx.checker.check_model(shrunk, full_check=True)
     searched(start, holds("MatMul"))
+
+
+def test_no_invalid_model_is_tried_once_the_weights_fit_in() -> None:
+    """As long as they lie beside it, no checker takes the model itself."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="/m")]
+    start = model(nodes, [value("x", [2, 3])], [value("y", [2, 4])], w=np.ones((3, 4), np.float32))
+    stored = onnx.TensorProto()
+    stored.CopyFrom(start.graph.initializer[0])
+    start.graph.initializer[0].ClearField("raw_data")
+    start.graph.initializer[0].data_location = onnx.TensorProto.EXTERNAL
+    start.graph.initializer[0].external_data.add(key="location", value="weights.bin")
+
+    def shows(candidate: onnx.ModelProto) -> bool:
+        if not outside(candidate):
+            onnx.checker.check_model(candidate, full_check=True)
+        return True
+
+    def held(found: onnx.ModelProto) -> onnx.ModelProto:
+        made = copied(found)
+        if outside(made):
+            made.graph.initializer[0].CopyFrom(stored)
+        return made
+
+    search = Search(start, shows, held=held)
+    assert search.run()
+    assert not outside(search.best)
 
 
 def test_a_search_that_is_stopped_keeps_its_best_so_far() -> None:

@@ -578,6 +578,11 @@ def test_the_axes_of_a_squeeze_are_named_where_a_size_is_not_known(opset: int) -
     assert name_axes(squeezed(3)) is None
     if opset < 13:
         assert name_axes(squeezed("n", axes=[2])) is None
+    else:
+        named = squeezed("n")
+        named.graph.initializer.append(numpy_helper.from_array(np.array([2]), "axes"))
+        named.graph.node[1].input.append("axes")
+        assert name_axes(named) is None
 
 
 @pytest.mark.parametrize("opset", [6, 13])
@@ -623,3 +628,9 @@ def test_a_scatter_that_adds_is_a_product(axis: int, kind: type) -> None:
     assert scatter_product(scattering("none")) is None
     if axis == 0:
         assert scatter_product(scattering("add", width=2)) is None
+    whole = scattering("add")
+    whole.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.zeros((4, 3), np.int32), "d"))
+    assert scatter_product(whole) is None, "no OneHot of floats stands for integers"
+    del whole.graph.initializer[0]
+    whole.graph.input.append(value("d", ["n", 3] if axis == 0 else [4, "n"]))
+    assert scatter_product(whole) is None, "a depth that is not fixed"

@@ -75,6 +75,13 @@ def squeeze(axis: int | str | None, **attributes: Any) -> onnx.ModelProto:
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 11)])
 
 
+def test_a_size_that_shape_inference_made_up_may_be_one_that_the_engine_knows() -> None:
+    model = squeeze("n")
+    model.graph.node[0].input[0] = "z"
+    model.graph.node.insert(0, helper.make_node("Concat", ["x", "x"], ["z"], axis=0))
+    assert states(model, "8.6.1") == ["restricted"]
+
+
 SCATTERED = {"i": np.zeros((2, 4), np.int64), "u": np.ones((2, 4), np.float32)}
 
 
@@ -138,6 +145,8 @@ def test_a_type_blocks_only_where_the_row_lacks_it_and_it_is_not_cast() -> None:
         (graph("TopK", {"k": np.array([3])}, sorted=0), "blocked"),
         (graph("ReduceSum", {"axes": np.array([1])}), "clear"),
         (graph("ReduceSum", {"axes": None}), "blocked"),
+        (graph("Slice", {"s": None, "e": np.array([2]), "a": np.array([0])}), "clear"),
+        (graph("Slice", {"s": np.array([0]), "e": np.array([2]), "a": None}), "blocked"),
         (graph("QuantizeLinear", {"s": np.float32(1), "z": np.int8(0)}), "clear"),
         (graph("QuantizeLinear", {"s": np.float32(1), "z": np.int8(3)}), "blocked"),
         (graph("QuantizeLinear", {"s": np.float32(1), "z": np.uint8(0)}), "clear"),
