@@ -190,8 +190,7 @@ def measure(  # noqa: PLR0913  (each by its name, with a default)
     with Store(Path(reports), run=uuid.uuid4().hex[:12]) as store:
         try:
             run_models(cells, PreparedVariants(), how, sink=store)
-        except BaseException:
+        finally:
             if store.holds_records:
-                build_report(found, known, store, Path(reports), published_lines(found))
-            raise
-        return build_report(found, known, store, Path(reports), published_lines(found))
+                results = build_report(found, known, store, Path(reports), published_lines(found))
+        return results

@@ -118,11 +118,6 @@ class Data(Typed):
     folder: str = ""
     sha256: str = ""
 
-    @property
-    def has_files(self) -> bool:
-        """Tell whether it is more than how far an output may be off."""
-        return bool(self.inputs or self.expected or self.calibration)
-
     def path(self, what: str) -> Path | None:
         """Return the path of the "inputs", "expected" or "calibration", if there are any."""
         name = getattr(self, what)

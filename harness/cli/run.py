@@ -1,4 +1,4 @@
-"""`run`: cells -> records -> report, and the summary at its end."""
+"""`run`: cells -> records -> report, and the summary at its end; of the cases, or of the models of a suite."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -35,6 +36,7 @@ from harness.cli.project import (
     command_line,
     how_of,
     load_project,
+    load_targets,
     required,
     selected,
     write_report,
@@ -42,7 +44,7 @@ from harness.cli.project import (
 from harness.cli.terminal import printer
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, claim, headline, is_news, judge_cell
-from harness.plan import Cell
+from harness.plan import Cell, select
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
@@ -54,6 +56,9 @@ from harness.run.slurm import TASK_FILE, SlurmExecutor
 from harness.scratch import reap_scratch
 from harness.text import one_line, visible
 from harness.words import GOOD, UNJUDGED, Class, Verdict
+
+if TYPE_CHECKING:
+    from harness.suites.running import SuiteStore
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
@@ -115,9 +120,7 @@ def do_run(options: argparse.Namespace) -> int:
             raise HandledError(
                 f"--executor {options.executor} runs the cases alone; leave that or --suite out"
             )
-        from harness.cli.suite import run_suite  # noqa: PLC0415  (reading suites takes its time)
-
-        return run_suite(options)
+        return _run_suite(options)
     # Among as many records as a whole run has, looking for garbage takes a third of the time.
     gc.disable()
     try:
@@ -412,6 +415,66 @@ def _number(count: int, noun: str) -> str:
 
 def _plural(name: str, count: int = 2) -> str:
     return f"{name}s" if name.endswith("failure") and count != 1 else name
+
+
+def _run_suite(options: argparse.Namespace) -> int:
+    """Run the selected models on the selected targets and write their report; returns the exit code."""
+    # Reading suites takes its time.
+    from harness.suites.items import find_suite  # noqa: PLC0415
+    from harness.suites.report import build_suite  # noqa: PLC0415
+    from harness.suites.running import About, SuitePrepared, SuiteStore  # noqa: PLC0415
+
+    matrix = load_targets(options)
+    refuse_unconfined(matrix, options.via)
+    suite = find_suite(options.suite)
+    targets = matrix.only(options.targets)
+    items = tuple(suite.items())
+    about = About.of(suite, items)
+    whole = about.cells(targets, {item.id: item.model for item in items})
+    cells = _selected_of(suite.name, whole, options.expression)
+    needed = required(matrix, cells, options)
+    run_id = uuid.uuid4().hex[:12]
+    here = Here(Runners(how_of(options), is_news, run_id, SuitePrepared(items)))
+    if options.dry_run:
+        # Without the cells, which are thousands.
+        print(*(line for line in here.plan(cells) if not line.startswith("    ")), sep="\n")
+        return EXIT_OK
+    store = SuiteStore(writable(options.reports), about, run=run_id)
+    with store:
+        try:
+            run_shown(cells, store, here, {})
+        finally:
+            report = build_suite(matrix, store.path) if store.holds_records else None
+    for name, outcome in store.refused.items():
+        print(f"{name}: {outcome.state}: {one_line(outcome.reason, 300)}")
+    if report is None:
+        print("nothing that was selected ran")
+        return EXIT_INFRA
+    print(*report.lines(frozenset(target.name for target in targets)), f"report: {report.page}", sep="\n")
+    if (cases := Store(options.reports)).holds_records:
+        # Its page links to those of the suites.
+        write_report(built(load_project(options), options), cases)
+    if any(cell.stamps == run_id for cell in report.regressed):
+        return EXIT_REGRESSION
+    return _suite_trouble(store, sorted(needed), {cell.target.name for cell in cells})
+
+
+def _selected_of(suite: str, cells: Sequence[Cell], expression: str) -> tuple[Cell, ...]:
+    """Return the cells of a suite that an expression selects; raises HandledError for an empty selection."""
+    if found := select(cells, expression):
+        return found
+    raise HandledError(f"-k {expression!r} matches no model of {suite}; leave it out to run all")
+
+
+def _suite_trouble(store: SuiteStore, required: Sequence[str], ran: set[str]) -> int:
+    """Tell which targets and models could not be judged; returns the exit code."""
+    missed = [name for name in required if name in store.refused]
+    if missed:
+        print(f"required and not run: {', '.join(missed)}")
+    if store.unjudged:
+        print(f"{store.unjudged} models could not be judged: the machinery failed")
+    trouble = any(outcome.state == "infra_error" for outcome in store.refused.values())
+    return EXIT_INFRA if missed or trouble or store.unjudged or ran <= store.refused.keys() else EXIT_OK
 
 
 def _run_task(options: argparse.Namespace) -> int:

@@ -306,32 +306,21 @@ def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _field_problems(document: Document) -> Iterator[Problem]:
+    """Yield the contradictions between the fields of each target, after inheritance."""
     for name, fields in _merged(document.data["targets"]).items():
-        yield from _faults(document, name, fields)
+        for check in (_bad_image, _bad_needs, _bad_pins, _bad_provider, _bad_generation):
+            for field, sentence in check(fields):
+                parts = tuple(int(part) if part.isdigit() else part for part in field.split("."))
+                place: Place = ("targets", name, *parts)
+                line = document.line(place) if place in document.value_lines else document.key_line(place)
+                yield Problem(line, place, sentence)
 
 
-def _faults(document: Document, name: str, fields: dict[str, Any]) -> Iterator[Problem]:
-    """Yield the contradictions between the fields of one target, after inheritance."""
-
-    def fault(field: str, sentence: str) -> Problem:
-        parts = tuple(int(part) if part.isdigit() else part for part in field.split("."))
-        place: Place = ("targets", name, *parts)
-        line = document.line(place) if place in document.value_lines else document.key_line(place)
-        return Problem(line, place, sentence)
-
-    for field, sentence in (
-        *_bad_image(fields),
-        *_bad_needs(fields),
-        *_bad_pins(fields),
-        *_bad_provider(fields),
-    ):
-        yield fault(field, sentence)
+def _bad_generation(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if "compute_capability" in fields and not ENGINES[Engine(fields["engine"])].for_generation:
-        yield fault(
-            "compute_capability",
-            f"is only for {those_that('for_generation')}; {fields['engine']} builds for the GPU it finds, "
-            "so delete it",
-        )
+        engine = fields["engine"]
+        only = f"is only for {those_that('for_generation')}"
+        yield "compute_capability", f"{only}; {engine} builds for the GPU it finds, so delete it"
 
 
 def _bad_provider(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -43,7 +43,6 @@ def workarounds(  # noqa: PLR0913  (a model, its inputs and the way to try it)
     *,
     also: Sequence[str] = (),
     inputs: Mapping[str, Array] | None = None,
-    rewrites: Sequence[Rewrite] = REWRITES,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Workarounds, onnx.ModelProto | None]:
     """Return the outcome of each rewrite, alone, of a model that fails or loses precision, and the best one's model.
@@ -57,7 +56,7 @@ def workarounds(  # noqa: PLR0913  (a model, its inputs and the way to try it)
     names = tuple(dict.fromkeys((*blamed(before), *also)))
     tried, unfit = [], []
     sound = valid(model)
-    for rewrite in rewrites:
+    for rewrite in REWRITES:
         pointless = rewrite.gives_up and engine_made(before)
         made = None if pointless else _applied(rewrite, model, names, before)
         if made is None or (sound and not valid(made)):
@@ -65,9 +64,7 @@ def workarounds(  # noqa: PLR0913  (a model, its inputs and the way to try it)
             continue
         judged = attempt(made)
         tried.append(_Attempt(rewrite, made, judged, gain(before, judged)))
-    if not any(each.gain for each in tried) and (
-        several := _together(model, before, attempt, also, rewrites)
-    ):
+    if not any(each.gain for each in tried) and (several := _together(model, before, attempt, also)):
         tried.append(several)
     found = _compared(model, tried, before.cell.variant.recipe.profiles, inputs or {})
     helping = (each for each in tried if each.gain)
@@ -110,14 +107,13 @@ def _together(
     before: Judged,
     attempt: Callable[[onnx.ModelProto], Judged],
     also: Sequence[str],
-    rewrites: Sequence[Rewrite],
 ) -> _Attempt | None:
     """Return rewrites that let a model be built one on top of the other, if there are any."""
     used: list[Rewrite] = []
     made, judged = model, before
     while ran(judged) and not engine_made(judged):
         names = (*blamed(judged), *also)
-        for rewrite in (each for each in rewrites if each not in used):
+        for rewrite in (each for each in REWRITES if each not in used):
             other = _applied(rewrite, made, names, judged)
             after = None if other is None else attempt(other)
             if other is not None and after is not None and _further(judged, after):

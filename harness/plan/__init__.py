@@ -87,12 +87,11 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
             platform=target.platform,
             compute_capability=compute_capability or target.compute_capability or compute_capability,
         )
-        and _has_gpu(target, expectation)
+        and (
+            expectation.compute_capability is None
+            or target.needs.compute_capability_fits(expectation.compute_capability)
+        )
     )
-
-
-def _has_gpu(target: Target, claim: Expectation) -> bool:
-    return claim.compute_capability is None or target.needs.compute_capability_fits(claim.compute_capability)
 
 
 def failed_before(cell: Cell, compute_capability: str | None = None) -> str:

@@ -109,7 +109,7 @@ def asked_of(cell: Cell, model: str, data: bytes) -> dict[str, Any] | None:
     """
     variant, target = cell.variant, cell.target
     inputs = _inputs(data, variant.recipe.profiles)
-    if variant.data is not None and variant.data.has_files:
+    if variant.data and (variant.data.inputs or variant.data.expected or variant.data.calibration):
         return None
     if any(one.elem_type == onnx.TensorProto.UNDEFINED for one in inputs):
         return None

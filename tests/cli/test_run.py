@@ -347,7 +347,7 @@ def test_a_suite_that_is_run_after_the_cases_leaves_a_report_that_follows(
             store.append(project.outcome(cell))
 
     project.record(toy, "toy.relu-ort131")
-    monkeypatch.setattr("harness.cli.suite.run_shown", ran)
+    monkeypatch.setattr("harness.cli.run.run_shown", ran)
     assert main(["report"]) == 0
     assert main(["run", "--suite", str(data.three(toy / "mine")), "--target", "ort131"]) == 0
     assert main(["verify"]) == 0, capsys.readouterr().out
