@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import onnx
 
-from harness.case import Profile, Typing, Variant
+from harness.case import Profile, Typing
 from harness.case.model import serialise
 from harness.cli.options import EXIT_OK, add_building, add_where, places, positive, writable, write_file
 from harness.cli.project import load_targets
@@ -58,7 +58,6 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the small model (default: NAME-reduced.onnx here)"
     )
-    command.add_argument("--case", type=Path, metavar="FILE", help="write a case of it as well")
     command.add_argument("--seconds", type=positive, default=600, metavar="N", help="for all (default: 600)")
     command.add_argument("--tries", type=positive, default=100_000, metavar="N", help="at most so many")
     add_recipe(command)
@@ -117,9 +116,6 @@ class _Bench:
         started, model = time.monotonic(), graph_of(own)
         before = len(model.graph.node)
         _refuse_place(options.model, out)
-        if options.case:
-            case_name(options.case)
-            writable(options.case.parent, "--case")
         judged = self._first(model)
         if failed := [each.cell.target.name for each in of_made_up_sizes(own, judged)]:
             doing.say(sizes_doubted(failed, own.made_up))
@@ -151,21 +147,10 @@ class _Bench:
             )
         if not whole:
             doing.say("stopped by --seconds or --tries: reduce what it wrote to go on")
-        small = self._variant(search.best)
+        how = replace(self.how, shapes=self.how.shapes.fitted(search.best))
+        small = own_model(search.best, "the small model", how, name="reported").variant
         doing.say(f"try it: {shlex.join(_again(out, options, self.targets, small.recipe.profiles))}")
-        if options.case and whole:
-            if outside(search.best):
-                raise HandledError(f"--case {options.case}: its weights are too many for a case; keep {out}")
-            operators = ", ".join(dict.fromkeys(node.op_type for node in search.best.graph.node))
-            small = replace(small, title=f"{operators} {shown}")
-            add_case(options.case, small, f"Reduced from a model that {shown}.")
-            doing.say(f"case: {options.case}")
         return EXIT_OK
-
-    def _variant(self, model: onnx.ModelProto) -> Variant:
-        """Return a part of the model with the recipe that it is tried with."""
-        how = replace(self.how, shapes=self.how.shapes.fitted(model))
-        return own_model(model, "the small model", how, name="reported").variant
 
     def _first(self, model: onnx.ModelProto) -> list[Judged]:
         """Return the outcomes of the whole model; it is only built if building it fails or differs."""
@@ -236,7 +221,7 @@ def add_new(command: argparse.ArgumentParser) -> None:
     """Add the options of `new`."""
     command.description = (
         "Write a case module of a model into the folder of the cases, and the model beside it. "
-        "`reduce --case` makes the model small first."
+        "`reduce` makes the model small first."
     )
     command.add_argument("name", metavar="NAME", help="of the case, and of its file")
     command.add_argument(

@@ -91,17 +91,18 @@ def test_the_small_model_is_written_with_what_it_shows_and_how_to_try_it(
     assert (folder / "model-reduced.onnx").read_bytes() == first
 
 
-def test_a_case_is_written_of_a_search_that_was_not_stopped(
+def test_a_search_that_is_stopped_says_so_and_what_it_wrote_makes_a_case(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("reduce", "model.onnx", "--target", "rtx15", "-o", "out/small.onnx", "--case", "own.py")
+    words = ("reduce", "model.onnx", "--target", "rtx15", "-o", "out/small.onnx")
     assert trt_compat(*words, "--tries", "1") == 0
     assert "stopped by --seconds or --tries" in capsys.readouterr().out
-    assert not (folder / "own.py").exists()
     assert trt_compat(*words) == 0
-    assert "case: own.py" in capsys.readouterr().out
+    assert trt_compat("new", "own", "--from", "out/small.onnx", "--max-rel", "0", "--cases", ".") == 0
     (case,) = load_cases(folder)
     assert ops(case.variants[0].build()) == ["Softmax"]
+    assert case.variants[0].data is not None
+    assert case.variants[0].data.max_rel == 0
 
 
 def test_the_model_itself_is_never_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +121,6 @@ def test_the_model_itself_is_never_overwritten(folder: Path, capsys: pytest.Capt
             ("-o", "model.onnx/x.onnx"),
             "model.onnx: cannot be written: File exists; give another folder with -o",
         ),
-        (("--case", "/proc/mine.py"), "/proc: cannot be written: No such file or directory"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(

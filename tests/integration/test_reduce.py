@@ -57,17 +57,14 @@ def test_a_network_is_reduced_to_what_fails_and_twice_to_the_same(
 def test_what_is_off_by_more_than_the_user_allows_is_kept(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The case allows as much, and the line to try it too."""
+    """The line to try it allows as much."""
     needs.network()
-    small, case, words = tmp_path / "small.onnx", tmp_path / "off.py", ("--target", "ort131", "--max-rel", 0)
-    assert trt_compat("reduce", network, *words, "-o", small, "--case", case) == 0
+    small = tmp_path / "small.onnx"
+    assert trt_compat("reduce", network, "--target", "ort131", "--max-rel", 0, "-o", small) == 0
     said = capsys.readouterr().out
     assert "gives wrong numbers (numbers that are off) on ort131" in said
     assert "--target ort131 --max-rel 0.0" in said
     assert len(onnx.load(small).graph.node) == 1
-    (variant,) = load_cases(tmp_path)[0]
-    assert variant.data is not None
-    assert variant.data.max_rel == 0
 
 
 @pytest.mark.contract
