@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_REGION = "{ForeignNode["
+#: The name of a compiled region begins and ends so.
+BEGIN, END = "{ForeignNode[", "]}"
+_IN_TEXT = re.compile(r"\{ForeignNode\[.*\]\}")
 #: A kernel that the graph compiler made has such a name, inside of a region or by itself.
 _COMPILED = re.compile(r"\{ForeignNode\[|_myl\d*_|^__myl")
 REGION = re.compile(r"\A\{ForeignNode\[(?P<ends>[\s\S]*)\]\}\Z", re.ASCII)
@@ -36,7 +38,13 @@ class Part:
 
 def is_region(name: str) -> bool:
     """Tell whether a layer is a compiled region, whose inside no log shows."""
-    return name.startswith(_REGION)
+    return name.startswith(BEGIN)
+
+
+def region_in(text: str) -> str:
+    """Return the name of the compiled region that stands in a text, "" if there is none."""
+    found = _IN_TEXT.search(text)
+    return found.group() if found else ""
 
 
 def is_compiled(name: str) -> bool:

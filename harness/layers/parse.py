@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Literal
 
 from harness.layers.compute import layer_precision
+from harness.layers.names import BEGIN, END
 from harness.layers.ort import read_ort
 from harness.layers.tensorrt import read_inspector, read_verbose
 from harness.record.outcome import Layer, Node
@@ -73,7 +74,6 @@ def _finish(layer: Layer, names: Names, times_ms: Mapping[str, Sequence[float]])
 
 
 _REFORMAT = re.compile(r"Reformatting CopyNode |Reformatted (?:Input|Output) Tensor ")
-_REGION, _REGION_END = "{ForeignNode[", "]}"
 #: Places at which a region's name is tried as its first and its last node: a node's own name may hold dots.
 _MOST_PLACES = 16
 #: Names tried at joints, and nodes of regions, in all of an engine's layers, if the text and the names together can ask
@@ -107,11 +107,11 @@ class Names:
         """
         if _REFORMAT.match(layer_name):
             return ()
-        begin, end = layer_name.find(_REGION), layer_name.rfind(_REGION_END)
+        begin, end = layer_name.find(BEGIN), layer_name.rfind(END)
         try:
             found = self._parts(layer_name)
-            if 0 <= begin <= end - len(_REGION):
-                found |= self._range(layer_name[begin + len(_REGION) : end])
+            if 0 <= begin <= end - len(BEGIN):
+                found |= self._range(layer_name[begin + len(BEGIN) : end])
         except _TooMuchError:
             self.given_up += 1
             return ()

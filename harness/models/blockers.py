@@ -17,6 +17,7 @@ from harness.judge.complaints import find_place
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.known.further import Blocker, Blockers
 from harness.layers.datatype import NARROW
+from harness.layers.names import region_in
 from harness.layers.operators import MULTIPLYING
 from harness.layers.parse import map_names
 from harness.models.check import engine_made, ran
@@ -26,7 +27,6 @@ from harness.words import OF_A_NODE, PREDICATE
 
 #: The bounds of a search: a try takes a tenth of a second, and a few seconds with a large model.
 MOST_TRIES, MOST_SECONDS = 200, 30.0
-_REGION = re.compile(r"\{ForeignNode\[.*\]\}")
 _SAID_OF_INT8 = re.compile(r"\bINT8\b")
 _NARROW = frozenset(map(str, NARROW))
 
@@ -126,8 +126,8 @@ def _of_builder(judged: Judged) -> Blocker | None:
     if found and found.node in _operators(judged) and not doubtful:
         return _blocker(judged, (found.node,), found)
     for text in (found.message if found else "", *complaints.errors(judged.outcome)):
-        region = _REGION.search(text)
-        nodes = map_names(region.group(), judged.outcome.nodes) if region else ()
+        region = region_in(text)
+        nodes = map_names(region, judged.outcome.nodes) if region else ()
         if nodes:
             region_of = _blocker(judged, nodes, found)
             return structs.replace(region_of, operator="") if len(nodes) > 1 else region_of
