@@ -30,6 +30,7 @@ _RESIZED = {
     ),
 }
 _MOST_K = 3840
+_REMAINDERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,11 @@ def _static(use: Use) -> bool | None:
     return True if shape is not None and None not in shape else None
 
 
+def _remainder(use: Use) -> bool | None:
+    kind = use.scope.types.get(use.given(0))
+    return True if use.attribute("fmod", 0) else None if kind is None else kind in _REMAINDERS
+
+
 def _position(use: Use) -> bool | None:
     kind = use.scope.types.get(use.given(3)) if use.given(3) else onnx.TensorProto.INT64
     return None if kind is None else kind == onnx.TensorProto.INT64
@@ -211,6 +217,9 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "no-indices": lambda use: not any(use.node.output[1:2]),
     "no-input-forget": lambda use: not use.attribute("input_forget", 0),
     "no-reduction": lambda use: use.attribute("reduction", "none") == "none",
+    "no-training-mode": lambda use: not use.attribute("training_mode", 0),
+    "norm-one-or-two": lambda use: use.attribute("p", 2) in {1, 2},
+    "remainder-of-integers": _remainder,
     "no-training": lambda use: False if use.constant(2) is False else _zero(use),
     "noop-without-effect": lambda use: bool(
         not use.attribute("noop_with_empty_axes", 0) or use.listed("axes") or use.given(1)
