@@ -10,6 +10,7 @@ from pathlib import Path
 from packaging.version import Version
 
 _FILE = Path(__file__).with_name("operators.tsv")
+_TESTS = _FILE.with_name("node_tests.tsv")
 _NONE, _SAME = "-", "="
 
 
@@ -103,7 +104,23 @@ def tables_around(version: str) -> tuple[OperatorTable | None, OperatorTable | N
     return (before[-1] if before else None), (after[0] if after else None)
 
 
-def _lines() -> list[str]:
+@dataclass(frozen=True)
+class NodeTest:
+    """One of ONNX's node tests: what it ended in on TensorRT 8.6.1 and 10.6.0; "-" without a run."""
+
+    operator: str
+    name: str
+    ends: tuple[str, str]
+
+
+@cache
+def node_tests() -> tuple[NodeTest, ...]:
+    """Return what ONNX's node tests were measured to end in: ok, wrong, parse_failed, build_failed, crashed."""
+    cells = (line.split("\t") for line in _lines(_TESTS))
+    return tuple(NodeTest(operator, name, (first, second)) for operator, name, first, second in cells)
+
+
+def _lines(path: Path = _FILE) -> list[str]:
     return [
-        line for line in _FILE.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")
+        line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")
     ]

@@ -11,6 +11,8 @@ from harness.case import load_cases
 from harness.case.measured import FILE, read
 from harness.known.listed import State, StaticModel
 from harness.matrix import load_matrix
+from harness.matrix.operators import node_tests
+from harness.suites.items import find_suite
 from harness.words import Class
 
 TOP = Path(__file__).parents[2]
@@ -63,3 +65,40 @@ def test_what_a_table_blocks_was_refused_and_what_was_refused_is_blocked(name: s
     assert built == []
     assert set(unlisted) <= NOT_LISTED[name]
     assert blocked > 7
+
+
+#: By target the tests that did not end as `check` says: a plain type that no table names, axes that are not read, data
+#: that hides what is ignored, scales that are network inputs.
+OTHERWISE = {
+    "trt86": {
+        "resize_downsample_scales_linear_antialias",
+        "resize_downsample_sizes_linear_antialias",
+        "scatter_elements_with_reduction_min",
+        "shape_clip_end",
+        "shape_clip_start",
+    },
+    "trt106": {
+        "equal_uint8",
+        "reduce_log_sum_exp_default_axes_keepdims_example",
+        "reduce_log_sum_exp_default_axes_keepdims_random",
+    },
+}
+_REFUSED = {"parse_failed", "build_failed"}
+
+
+@pytest.mark.parametrize(("at", "name"), [(0, "trt86"), (1, "trt106")])
+def test_a_node_test_is_refused_or_wrong_where_it_is_said_to_be(at: int, name: str) -> None:
+    target, models = MATRIX.target(name), {item.id: item.model for item in find_suite("onnx-node").items()}
+    told: dict[State, list[str]] = {State.BLOCKED: [], State.IGNORED: []}
+    otherwise = set()
+    for test in node_tests():
+        if test.ends[at] == "-" or test.name not in models:
+            continue
+        answer = StaticModel(onnx.load_model_from_string(models[test.name])).on(target)
+        state = answer[0].state if answer else State.CLEAR
+        if state in told:
+            told[state].append(test.name)
+            if test.ends[at] not in (_REFUSED if state is State.BLOCKED else {"wrong"}):
+                otherwise.add(test.name)
+    assert otherwise == OTHERWISE[name]
+    assert len(told[State.BLOCKED]) > 20
