@@ -59,11 +59,19 @@ const make = (tag, attributes, ...children) => {
   for (const [key, value] of Object.entries(attributes || {})) {
     if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : String(value));
   }
-  element.append(.../** @type {any[]} */ (children).flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+  element.append(...nodes(children));
   return /** @type {HTMLElement} */ (element);
 };
+/** @type {(content: Content) => any[]} */
+const nodes = (content) => /** @type {any[]} */ ([content]).flat(Infinity).filter((one) => one || one === 0);
+const naming = (/** @type {string} */ tag, /** @type {Attributes} */ attributes = {}) => (/** @type {Content[]} */ ...children) => make(tag, attributes, ...children);
+const [para, aside, bold, mono] = [naming("p"), naming("p", { class: "quiet" }), naming("b"), naming("code")];
+/** @type {(items: Content[], most?: number, by?: string) => Content} */
+const listed = (items, most = items.length, by = ", ") => [items.slice(0, most).map((one, at) => [at ? by : "", one]), items.length > most ? ` and ${items.length - most} more` : ""];
 /** @type {(url: string, text: string) => Element} */
 const link = (url, text) => (/^https:\/\//.test(url) ? make("a", { href: url, rel: "noreferrer", target: "_blank" }, text) : make("span", {}, text));
+/** @type {(urls: string[]) => Content} */
+const aways = (urls) => urls.length > 0 && aside(urls.map((url) => [link(url, url.replace(/^https:\/\/(?:github\.com\/)?/, "")), " "]));
 /** @type {(text: string, limit?: number) => string} */
 const cut = (text, limit = 160) => (text.length > limit ? text.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, "") + "…" : text);
 /** @type {(text: string) => string} */

@@ -13,7 +13,7 @@ const fillBoxes = () => {
   const bad = ["regressed", "new"].map((verdict) => data.cells.filter((cell) => cell.verdict === verdict && known(cell) && (verdict === "regressed" || failing(cell))));
   const news = bad.flat();
   byId("news").hidden = !news.length;
-  byId("news").replaceChildren(...(news.length ? [make("b", {}, `${counted(bad[0].length, "regression")}, ${counted(bad[1].length, "new failure")}: `), news.slice(0, 6).flatMap((cell, at) => [at ? ", " : "", cellLink(cell.id)]), news.length > 6 ? ` and ${news.length - 6} more` : ""].flat() : []));
+  byId("news").replaceChildren(...(news.length ? [bold(`${counted(bad[0].length, "regression")}, ${counted(bad[1].length, "new failure")}: `), ...nodes(listed(news.map((cell) => cellLink(cell.id)), 6))] : []));
 };
 // A check of the reader's own model asks more than the matrix does.
 const fillFurther = () => { if (words.further.length) byId("further").append(table(["Model", "Target", "Question", "About", "Answer"], words.further)); };
@@ -87,7 +87,7 @@ const search = (text) => {
   const timed = [...filter.query.leads].some(([, tab]) => tab === "latency");
   if (timed && !state.latency) { state.latency = true; fillFilters(); changed(); }
   const errors = errorsLike(text);
-  byId("errors-like").replaceChildren(.../** @type {any[]} */ ([understood(text.trim())]).flat(Infinity).filter(Boolean), ...(errors.length ? [make("span", {}, "Errors: "), ...errors.slice(0, 4).flatMap((id, at) => [at ? ", " : "", errorLink(id, data.signatures[id].title)])] : []));
+  byId("errors-like").replaceChildren(...nodes(understood(text.trim())), ...(errors.length ? [make("span", {}, "Errors: "), ...nodes(listed(errors.slice(0, 4).map((id) => errorLink(id, data.signatures[id].title))))] : []));
 };
 const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
 const listen = () => {

@@ -74,7 +74,7 @@ const cellElement = (row, column) => {
 const sentencesOf = (row) => {
   const series = new Set(columns.flatMap((column) => column.targets.map((target) => target.series)));
   const told = row.sentences.filter((sentence) => series.has(sentence.series));
-  return told.map((sentence) => make("span", { class: "sentence" }, make("b", {}, `${sentence.series} `), `${sentence.text}. `));
+  return told.map((sentence) => make("span", { class: "sentence" }, bold(`${sentence.series} `), `${sentence.text}. `));
 };
 /** @type {(row: Row, more: number) => HTMLElement[]} */
 const rowElements = (row, more) => {
@@ -83,7 +83,7 @@ const rowElements = (row, more) => {
   const sentences = sentencesOf(row);
   const line = make("tr", { class: "variant", "data-row": row.index }, make("th", { scope: "row", title: `${row.id}, ${words.roles[row.role]}${row.counterpart ? ` of ${row.counterpart}` : ""}` },
     make("div", { class: "title" }, row.title, row.role === "workaround" ? make("i", { class: "role" }, "workaround") : null, unfold)), columns.map((column) => cellElement(row, column)));
-  return sentences.length ? [line, make("tr", { class: "words" }, make("td", { colspan: columns.length + 1 }, make("p", {}, sentences)))] : [line];
+  return sentences.length ? [line, make("tr", { class: "words" }, make("td", { colspan: columns.length + 1 }, para(sentences)))] : [line];
 };
 /** @type {(row: Row) => number} */
 const newsOf = (row) => {

@@ -2,7 +2,7 @@
 const panel = byId("panel");
 /** @type {(title: string, ...content: Content[]) => Content[]} */
 const chapter = (title, ...content) => {
-  const found = /** @type {any[]} */ (content).flat(Infinity).filter((part) => part !== null && part !== undefined && part !== "" && part !== false);
+  const found = nodes(content);
   return found.length ? [make("h3", {}, title), ...found] : [];
 };
 /** @type {(pairs: [string, Content][]) => Element} */
@@ -10,13 +10,13 @@ const list = (pairs) => make("dl", {}, pairs.flatMap(([key, value]) => [make("dt
 /** @type {(cell: Cell, row: Row) => Content[]} */
 const why = (cell, row) => {
   const reasons = (cell.why || []).map((text) => make("li", {}, text));
-  const told = reasons.length ? [make("p", {}, "From the tactics that the builder tried:"), make("ul", {}, reasons)] : null;
+  const told = reasons.length ? [para("From the tactics that the builder tried:"), make("ul", {}, reasons)] : null;
   if (!failing(cell)) return chapter("Why", told);
   const cause = causeOf(cell);
   const gone = cell.signature ? words.replaced[cell.signature] || [] : [];
   const lost = (cell.lost || []).map((text) => make("li", {}, text));
-  return chapter("Why", cause ? make("div", { class: "box" }, make("p", {}, cell.signature ? errorLink(cell.signature, filled(cell.signature, cause.title)) : make("b", {}, cause.title)), make("p", {}, blanks(cause.cause)), make("p", {}, make("b", {}, "What to do. "), blanks(cause.advice))) : make("p", {}, `Not known: no signature fits.${row.case.summary ? ` ${row.case.summary}` : ""}`),
-    lost.length ? make("ul", {}, lost) : null, told, gone.length ? table(["Old call", "In its place, as NVIDIA reports"], gone.map(([old, now, url]) => [make("code", {}, old), link(url, now)])) : null,
+  return chapter("Why", cause ? make("div", { class: "box" }, para(cell.signature ? errorLink(cell.signature, filled(cell.signature, cause.title)) : bold(cause.title)), para(blanks(cause.cause)), para(bold("What to do. "), blanks(cause.advice))) : para(`Not known: no signature fits.${row.case.summary ? ` ${row.case.summary}` : ""}`),
+    lost.length ? make("ul", {}, lost) : null, told, gone.length ? table(["Old call", "In its place, as NVIDIA reports"], gone.map(([old, now, url]) => [mono(old), link(url, now)])) : null,
     cell.errors?.length ? fold("The engine's own words", ...cell.errors.map((text) => make("pre", { tabindex: "0" }, text))) : null);
 };
 /** @type {(cell: Cell, row: Row, column: number) => Content[]} */
@@ -25,15 +25,15 @@ const change = (cell, row, column) => {
   const proofs = causeOf(cell)?.proofs || [];
   const ids = [...new Set([...(cell.instead || []), ...proofs.map((proof) => (typeof proof === "string" ? proof : `${proof.case}.${proof.variant}`))])];
   const lines = ids.flatMap((id) => { const other = rowOf.get(id); return other && other !== row ? [make("li", {}, badge(other.cells[column]), " ", cellLink(other.cells[column].id, other.title), ` ${verdictOf(other.cells[column])}`)] : []; });
-  return chapter("Change", lines.length ? make("ul", { class: "plainlist" }, lines) : make("p", {}, "No workaround is known here."));
+  return chapter("Change", lines.length ? make("ul", { class: "plainlist" }, lines) : para("No workaround is known here."));
 };
 /** @type {(row: Row, column: number) => Content[]} */
 const elsewhere = (row, column) => chapter("Elsewhere", make("ul", { class: "elsewhere" }, targets.filter(({ index }) => known(row.cells[index]) || index === column).map((target) => {
   const cell = row.cells[target.index];
   return make("li", { class: target.index === column ? "here" : null }, make("a", { href: `#${encodeURIComponent(cell.id)}`, title: `${target.name}: ${verdictOf(cell)}` }, badge(cell), make("small", {}, `${target.family.replace("TensorRT for ", "").replace("TensorRT ", "").replace(/^\d+$/, "")} ${target.short} ${under(target)}`)));
-})), row.sentences.map(({ series, text }) => make("p", { class: "quiet" }, make("b", {}, `${series} `), text)));
+})), row.sentences.map(({ series, text }) => aside(bold(`${series} `), text)));
 /** @type {(claim: Claim) => Element} */
-const claimElement = (claim) => make("p", {}, make("b", {}, capital(claim.says)), `, ${claim.basis === "measured" ? "measured before and accepted" : claim.scope === "sibling" ? "reported of something alike" : "reported"}`,
+const claimElement = (claim) => para(bold(capital(claim.says)), `, ${claim.basis === "measured" ? "measured before and accepted" : claim.scope === "sibling" ? "reported of something alike" : "reported"}`,
   claim.of ? ` of ${claim.of}` : "", claim.source ? [" in ", link(claim.source.url, claim.title)] : null, ". ", claim.note ? `${capital(claim.note.replace(/\.?$/, "."))} ` : null, claim.basis === "reported" ? make("span", { class: "quiet" }, `About ${claim.where}.`) : null);
 /** @type {(cell: Cell, row: Row) => Content[]} */
 const evidence = (cell, row) => {
@@ -42,18 +42,18 @@ const evidence = (cell, row) => {
   const gpus = cell.by_gpu.length > 1 ? table(["GPU", "Driver", "Result", "Median", "Run"], cell.by_gpu.map((one) => [`${one.gpu || "no GPU"} ${one.compute_capability}`, one.driver, one.reason, ms(one.median_ms), one.when.slice(0, 10)])) : null;
   const past = cell.past;
   const ranOn = data.runs.flatMap((run) => (run.id === cell.stamps ? run.on.filter(({ target }) => target === cell.target) : [])).at(0);
-  return [known(cell) || beside.length ? fold("Evidence", cell.reason ? make("p", {}, capital(cell.reason)) : null, claimsOf(cell, row).map(claimElement), beside.map(claimElement), row.reproduced ? make("p", {}, `Reproduced ${row.reproduced}.`) : null, gpus, (cell.notes || []).map((text) => make("p", {}, text)),
-    past ? make("p", {}, `Since ${past.since.slice(0, 16).replace("T", " ")} UTC (${past.event.replace("_", " ")})${past.first_seen ? `; first seen ${past.first_seen.slice(0, 10)}` : ""}${past.fixed_since ? `; fixed since ${past.fixed_since.slice(0, 10)}` : ""}.`) : null,
-    cell.log ? make("p", {}, "The whole log, in the folder of the run: ", make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null,
-    cell.layers ? make("p", {}, `${counted(cell.layers.count, "layer")}: `, make("a", { href: `layers/${cell.layers.sha256.slice(0, 2)}/${cell.layers.sha256}.json.gz` }, `${cell.layers.sha256.slice(0, 12)}.json.gz`)) : null) : null,
+  return [known(cell) || beside.length ? fold("Evidence", cell.reason ? para(capital(cell.reason)) : null, claimsOf(cell, row).map(claimElement), beside.map(claimElement), row.reproduced ? para(`Reproduced ${row.reproduced}.`) : null, gpus, (cell.notes || []).map((text) => para(text)),
+    past ? para(`Since ${past.since.slice(0, 16).replace("T", " ")} UTC (${past.event.replace("_", " ")})${past.first_seen ? `; first seen ${past.first_seen.slice(0, 10)}` : ""}${past.fixed_since ? `; fixed since ${past.fixed_since.slice(0, 10)}` : ""}.`) : null,
+    cell.log ? para("The whole log, in the folder of the run: ", make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null,
+    cell.layers ? para(`${counted(cell.layers.count, "layer")}: `, make("a", { href: `layers/${cell.layers.sha256.slice(0, 2)}/${cell.layers.sha256}.json.gz` }, `${cell.layers.sha256.slice(0, 12)}.json.gz`)) : null) : null,
   fold(`Graph: ${counted(row.graph.nodes.length, "node")}`, graphElement(cell, row)), numbers(cell),
-  fold("Recipe and run", make("p", {}, row.recipe_text), list([["model", make("code", {}, row.model_sha256)], ["recipe", make("code", {}, row.recipe_sha256)], ...(cell.when ? [/** @type {[string, Content]} */ (["run", `${cell.stamps}, ${cell.when.slice(0, 19).replace("T", " ")} UTC`])] : []),
+  fold("Recipe and run", para(row.recipe_text), list([["model", mono(row.model_sha256)], ["recipe", mono(row.recipe_sha256)], ...(cell.when ? [/** @type {[string, Content]} */ (["run", `${cell.stamps}, ${cell.when.slice(0, 19).replace("T", " ")} UTC`])] : []),
     ...(ranOn ? Object.entries({ ...ranOn.stamps, ...ranOn.stamps.environment }).filter(([, value]) => typeof value === "string" && value).map(([key, value]) => /** @type {[string, Content]} */ ([key.replaceAll("_", " "), String(value)])) : [])]))];
 };
 /** @type {(cell: Cell, row: Row) => Element} */
 const graphElement = (cell, row) => table(["Node", "Operator", "Wanted", "Ran in", "Output"], row.graph.nodes.map(({ name, op, outputs }) => {
   const [want, got] = [row.wanted[name] || "", cell.precision[name] || ""];
-  return [make("code", {}, cut(name, 80)), op, want.replace("_", " "), make("span", { class: want && got && got !== "unknown" && (cell.lost || []).some((text) => text.startsWith(`${name}:`)) ? "lost" : null }, got === "unknown" ? "not told" : got.replace("_", " ")), row.graph.types[outputs[0]] || ""];
+  return [mono(cut(name, 80)), op, want.replace("_", " "), make("span", { class: want && got && got !== "unknown" && (cell.lost || []).some((text) => text.startsWith(`${name}:`)) ? "lost" : null }, got === "unknown" ? "not told" : got.replace("_", " ")), row.graph.types[outputs[0]] || ""];
 }));
 /** @type {(cell: Cell) => Element | null} */
 const numbers = (cell) => {
@@ -61,9 +61,9 @@ const numbers = (cell) => {
   const figure = (/** @type {number | null} */ value) => (value === null ? "not finite" : String(Number(value.toPrecision(4))));
   const parts = [
     cell.accuracy.length ? table(["Output", "Largest error", "relative", "Cosine", "Shape"], cell.accuracy.map((one) => [one.output, figure(one.max_abs), figure(one.max_rel), figure(one.cosine), one.shape_matches ? "same" : "differs"])) : null,
-    time ? make("p", {}, `Median ${ms(time.median)}${time.low ? ` (${ms(time.low)} to ${ms(time.high)})` : ""}, 95th percentile ${ms(time.p95)}, ${time.n} samples${time.noise ? `; too noisy to compare: ${time.noise}` : ""}.${time.scope ? ` Timed: ${time.scope}.` : ""}`) : null,
-    Object.keys(cell.phases).length ? make("p", {}, Object.entries(cell.phases).map(([name, seconds]) => `${name}${name === cell.failed_phase ? " (failed)" : ""} ${seconds.toPrecision(2)} s`).join(", ")) : null,
-    cell.engine_bytes ? make("p", {}, `Engine of ${(cell.engine_bytes / 1024).toFixed(0)} KiB.`) : null];
+    time ? para(`Median ${ms(time.median)}${time.low ? ` (${ms(time.low)} to ${ms(time.high)})` : ""}, 95th percentile ${ms(time.p95)}, ${time.n} samples${time.noise ? `; too noisy to compare: ${time.noise}` : ""}.${time.scope ? ` Timed: ${time.scope}.` : ""}`) : null,
+    Object.keys(cell.phases).length ? para(Object.entries(cell.phases).map(([name, seconds]) => `${name}${name === cell.failed_phase ? " (failed)" : ""} ${seconds.toPrecision(2)} s`).join(", ")) : null,
+    cell.engine_bytes ? para(`Engine of ${(cell.engine_bytes / 1024).toFixed(0)} KiB.`) : null];
   return parts.some(Boolean) ? fold("Numbers", ...parts) : null;
 };
 /** @type {(name: string, base64: string) => void} */
@@ -80,17 +80,17 @@ const runIt = (cell, row, target) => {
   const size = words.models[model];
   const save = size ? make("button", { type: "button" }, `Download ${model} (${(size / 1024).toFixed(1)} KiB)`) : null;
   save?.addEventListener("click", async () => saved(model, (await unpacked("models"))[model]));
-  return chapter("Run it", target.needs && !ran(target) ? make("p", { class: "quiet" }, `It needs ${target.needs}.`) : null, command(`trt-compat run --target ${target.id} -k ${row.id}`),
-    save, block.length ? [make("p", { class: "quiet" }, "By hand, ", save && !block.join().includes("repro.py") ? "beside the model:" : ["as a bug report needs it; ", make("code", {}, `trt-compat show ${cell.id} --save ${model}`), " writes the model and the file beside it:"]), command(block.join("\n"))] : null, remarks.map((line) => make("p", { class: "quiet" }, line.slice(2))));
+  return chapter("Run it", target.needs && !ran(target) ? aside(`It needs ${target.needs}.`) : null, command(`trt-compat run --target ${target.id} -k ${row.id}`),
+    save, block.length ? [aside("By hand, ", save && !block.join().includes("repro.py") ? "beside the model:" : ["as a bug report needs it; ", mono(`trt-compat show ${cell.id} --save ${model}`), " writes the model and the file beside it:"]), command(block.join("\n"))] : null, remarks.map((line) => aside(line.slice(2))));
 };
 /** @type {(cell: Cell, row: Row, target: Target) => Content[]} */
 const besideA = (cell, row, target) => {
   const from = before();
   if (from === target) return [];
   const other = row.cells[from.index];
-  const sides = (/** @type {Cell} */ one, /** @type {Target} */ its) => make("div", {}, make("b", {}, `${its.product} ${its.short}`), make("p", {}, badge(one), " ", verdictOf(one)), one.chip ? make("p", {}, one.chip) : null);
+  const sides = (/** @type {Cell} */ one, /** @type {Target} */ its) => make("div", {}, bold(`${its.product} ${its.short}`), para(badge(one), " ", verdictOf(one)), one.chip ? para(one.chip) : null);
   const kinds = kindsOf(row, from.index, target.index).map(({ kind }) => kindOf.get(kind)?.name).join(", ");
-  return [make("div", { class: "sides" }, sides(other, from), sides(cell, target)), kinds ? make("p", { class: "quiet" }, kinds) : null];
+  return [make("div", { class: "sides" }, sides(other, from), sides(cell, target)), kinds ? aside(kinds) : null];
 };
 /** @type {HTMLElement | null} */
 let openedFrom = null;
@@ -106,12 +106,11 @@ const openPanel = (id) => {
   close.addEventListener("click", closePanel);
   const [previous, next] = [-1, 1].map((by) => targets[column + by] && make("a", { href: `#${encodeURIComponent(row.cells[column + by].id)}` }, by < 0 ? `‹ ${targets[column - 1].short}` : `${targets[column + 1].short} ›`));
   const source = sourcesOf(cell);
-  /** @type {any[]} */
   const parts = [make("header", {}, make("h2", { tabindex: "-1" }, title), make("nav", { "aria-label": "Cell" }, previous, next, copying("Copy link", () => location.href), close)),
-    make("p", { class: "verdict" }, badge(cell), " ", make("b", {}, STATES[stateOf(cell)]), cell.basis ? (cell.text.toLowerCase() === STATES[stateOf(cell)].toLowerCase() ? "." : `: ${cell.text}.`) : cell.class === "not_applicable" ? `: ${cell.reason}.` : cell.static?.state === "clear" ? ". Every operator is listed in NVIDIA's tables, which is no promise that it builds." : ". No measurement and no report."),
-    make("p", { class: "quiet" }, basisOf(cell) === "reported" ? `Reported${source ? `: ${source}` : ""}. Not measured here.` : cell.basis === "listed" ? "By NVIDIA's operator tables (docs/operators.md of onnx-tensorrt). Not measured here." : basisOf(cell) === "measured before" ? (claimsOf(cell, row).find(({ basis }) => basis === "measured")?.note || "Measured before") + "; not run for this report." : basisOf(cell) === "measured" ? `Measured${cell.gpu ? ` on ${cell.gpu[1]}` : ""}${cell.when ? `, ${cell.when.slice(0, 10)}` : ""}.` : "", cell.stale ? ` ${cell.reason}.` : ""),
-    basisOf(cell) === "reported" ? claimsOf(cell, row).filter(({ note }) => note).slice(0, 2).map(({ note }) => make("p", {}, capital(note.replace(/\.?$/, ".")))) : null, ...why(cell, row), ...change(cell, row, column), ...besideA(cell, row, target), ...elsewhere(row, column), ...runIt(cell, row, target), ...evidence(cell, row)];
-  panel.replaceChildren(...parts.flat(Infinity).filter((part) => part !== null && part !== undefined && part !== ""));
+    make("p", { class: "verdict" }, badge(cell), " ", bold(STATES[stateOf(cell)]), cell.basis ? (cell.text.toLowerCase() === STATES[stateOf(cell)].toLowerCase() ? "." : `: ${cell.text}.`) : cell.class === "not_applicable" ? `: ${cell.reason}.` : cell.static?.state === "clear" ? ". Every operator is listed in NVIDIA's tables, which is no promise that it builds." : ". No measurement and no report."),
+    aside(basisOf(cell) === "reported" ? `Reported${source ? `: ${source}` : ""}. Not measured here.` : cell.basis === "listed" ? "By NVIDIA's operator tables (docs/operators.md of onnx-tensorrt). Not measured here." : basisOf(cell) === "measured before" ? (claimsOf(cell, row).find(({ basis }) => basis === "measured")?.note || "Measured before") + "; not run for this report." : basisOf(cell) === "measured" ? `Measured${cell.gpu ? ` on ${cell.gpu[1]}` : ""}${cell.when ? `, ${cell.when.slice(0, 10)}` : ""}.` : "", cell.stale ? ` ${cell.reason}.` : ""),
+    basisOf(cell) === "reported" ? claimsOf(cell, row).filter(({ note }) => note).slice(0, 2).map(({ note }) => para(capital(note.replace(/\.?$/, ".")))) : null, ...why(cell, row), ...change(cell, row, column), ...besideA(cell, row, target), ...elsewhere(row, column), ...runIt(cell, row, target), ...evidence(cell, row)];
+  panel.replaceChildren(...nodes(parts));
   if (panel.hidden) [openedFrom, openedAt] = [/** @type {HTMLElement} */ (document.activeElement), `#${encodeURIComponent(id)}`];
   panel.hidden = false;
   panel.scrollTop = 0;

@@ -66,15 +66,15 @@ const lineElement = (line, to) => {
   const named = (/** @type {{ row: Row, text: string, detail: string }} */ { row, text, detail }) => [cellLink(row.cells[to.index].id, row.title), make("span", { class: "does" }, ` ${text}${detail && detail !== text ? `: ${detail}` : ""}`)];
   const name = line.kind === "alone" ? `Fails on ${to.short}; ${before().short} not known` : kindOf.get(line.kind)?.name || line.kind;
   return make("li", { class: `line u-${line.kind}` }, make("span", { class: "mark", "aria-hidden": "true" }, MARKS[line.kind] || (BAD.has(line.kind) || line.kind === "alone" ? "✕" : "·")),
-    make("div", { class: "what" }, make("b", {}, name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "] : null,
-      make("p", {}, named(first)), more.length ? fold(`and ${more.length} more alike`, ...more.map((one) => make("p", {}, named(one)))) : null),
-    make("div", { class: "meanwhile" }, line.instead.length ? [make("b", {}, "Instead "), line.instead.map((id, at) => { const row = rowOf.get(id); const cell = row?.cells[to.index]; return [at ? ", " : "", row && cell ? [cellLink(cell.id, row.title), ` (${known(cell) ? verdictOf(cell) : `not tried on ${to.short}`})`] : id]; })] : null),
+    make("div", { class: "what" }, bold(name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "] : null,
+      para(named(first)), more.length ? fold(`and ${more.length} more alike`, ...more.map((one) => para(named(one)))) : null),
+    make("div", { class: "meanwhile" }, line.instead.length ? [bold("Instead "), listed(line.instead.map((id) => { const row = rowOf.get(id); const cell = row?.cells[to.index]; return row && cell ? [cellLink(cell.id, row.title), ` (${known(cell) ? verdictOf(cell) : `not tried on ${to.short}`})`] : id; }))] : null),
     make("div", { class: "sure" }, line.sure, line.sources ? make("small", {}, line.sources) : null));
 };
 /** @type {(trouble: Reported) => Element} */
 const troubleElement = ({ signature, seen }) => make("li", { class: "line u-broken" }, make("span", { class: "mark", "aria-hidden": "true" }, "!"),
-  make("div", { class: "what" }, make("b", {}, "Reported of this version"), " ", errorLink(signature, filled(signature, data.signatures[signature].title)), make("p", {}, cut(seen, 300))),
-  make("div", { class: "meanwhile" }, make("b", {}, "Instead "), filled(signature, data.signatures[signature].advice)), make("div", { class: "sure" }, "reported"));
+  make("div", { class: "what" }, bold("Reported of this version"), " ", errorLink(signature, filled(signature, data.signatures[signature].title)), para(cut(seen, 300))),
+  make("div", { class: "meanwhile" }, bold("Instead "), filled(signature, data.signatures[signature].advice)), make("div", { class: "sure" }, "reported"));
 // Whether what a topic rests on may still be used on a version, by the calls that results and reports say it lacks.
 /** @type {(to: Target) => Element | null} */
 const allowedElement = (to) => {
@@ -85,7 +85,7 @@ const allowedElement = (to) => {
     if (gone.length) return [[name, ": gone on ", to.short, ` (${basisOf(gone[0])}), `, errorLink(signature, "what replaces them"), ". "]];
     return there.length && !partly ? [[name, ": still allowed on ", to.short, ` (${basisOf(there[0])}). `]] : [];
   });
-  return lines.length ? make("p", { class: "allowed" }, make("b", {}, "Still allowed? "), lines) : null;
+  return lines.length ? make("p", { class: "allowed" }, bold("Still allowed? "), lines) : null;
 };
 const MOST_TO_RUN = 6;
 // What to run where a side was not measured: the rows that are worst or of which nothing is known, seeds first.
@@ -97,7 +97,7 @@ const toRun = (from, to, fits) => {
   if (!chosen.length) return null;
   const line = `trt-compat run --target ${from.id} --target ${to.id} -k "${chosen.map((row) => row.id).join(" or ")}"`;
   const needs = [...new Set([from, to].filter((target) => !ran(target)).map((target) => target.needs))].join("; ");
-  return make("div", { class: "to-run" }, fold(`Run these ${chosen.length} to be sure`, command(line), make("p", { class: "quiet" }, `${needs ? `It needs ${needs}. ` : ""}Results: `, make("code", {}, "trt-compat submit"), words.home ? [" to ", link(words.home, words.home)] : null, ".")));
+  return make("div", { class: "to-run" }, fold(`Run these ${chosen.length} to be sure`, command(line), aside(`${needs ? `It needs ${needs}. ` : ""}Results: `, mono("trt-compat submit"), words.home ? [" to ", link(words.home, words.home)] : null, ".")));
 };
 const drawStep = () => {
   const most = NARROW.matches ? 0 : 2;
@@ -109,10 +109,10 @@ const drawStep = () => {
   const neither = rows.filter((row) => fits(row) && !known(row.cells[from.index]) && !known(row.cells[to.index])).length;
   const items = [...told.map((line) => lineElement(line, to)), ...troubles.map(troubleElement)];
   byId("step-answer").replaceChildren(...[make("p", { class: "headline" }, headlineOf(from, to, lines, troubles, fits)),
-    from.product === to.product ? null : make("p", { class: "quiet" }, `${from.product} and ${to.product} are different products: this is no upgrade.`),
+    from.product === to.product ? null : aside(`${from.product} and ${to.product} are different products: this is no upgrade.`),
     items.length && most ? make("ol", { class: "lines" }, items.slice(0, most)) : null,
     make("div", { class: "folds" }, items.length > most ? fold(counted(items.length - most, most ? "more change" : "change"), make("ol", { class: "lines" }, items.slice(most))) : null,
-    toRun(from, to, fits), quiet.length ? fold(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, make("ol", { class: "lines" }, quiet.map((line) => lineElement(line, to)))) : null, neither ? make("p", { class: "quiet" }, `${counted(neither, "variant")} with no result on either.`) : null), allowedElement(to)].filter((part) => part !== null));
+    toRun(from, to, fits), quiet.length ? fold(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, make("ol", { class: "lines" }, quiet.map((line) => lineElement(line, to)))) : null, neither ? aside(`${counted(neither, "variant")} with no result on either.`) : null), allowedElement(to)].filter((part) => part !== null));
 };
 /** @type {(pick: HTMLSelectElement, chosen: string) => void} */
 const fillPicker = (pick, chosen) => {
