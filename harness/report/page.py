@@ -32,6 +32,22 @@ _SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "pa
 _NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
 #: Bytes of the largest model that the page itself holds.
 LARGEST_MODEL = 10240
+#: The fields of a cell that its panel or a tab needs, and no first drawing: the page unpacks them with the first of these.
+_LATE = frozenset(
+    [
+        *(
+            "accuracy",
+            "attention_kernel",
+            "by_hand",
+            "demanded",
+            "engine_bytes",
+            "errors",
+            "failed_phase",
+            "layers",
+        ),
+        *("log", "missing_api", "notes", "other", "past", "phases", "reason", "stamps", "when", "why"),
+    ]
+)
 _PACKED = re.compile(r"(?<=data-gzip>)[^<]+(?=</script>)")
 
 #: The labels that packages name an address of their project by.
@@ -122,20 +138,22 @@ _AS_IT_IS = (
 
 def render(
     data: Mapping[str, Any],
-    text: str,
     suites: Mapping[str, str],
     further: Sequence[Sequence[str]] = (),
     models: Mapping[str, bytes] | None = None,
 ) -> str:
-    """Return the page of a results.json, parsed and as its text; `suites` are titles of pages by their place.
+    """Return the page of a results.json; `suites` are titles of pages by their place.
 
     `further` are the rows of a check's further tries; `models` are files by name, the small ones of which it holds.
-
-    The same text gives the same page, but for another build of zlib.
+    The same data give the same page, but for another build of zlib.
     """
     style, script = _asset("style.css"), _script()
     small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
-    coded = json.dumps({name: base64.b64encode(data).decode() for name, data in sorted(small.items())})
+    coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
+    early, late = (
+        [{name: cell[name] for name in cell if (name in _LATE) is told} for cell in data["cells"]]
+        for told in (False, True)
+    )
     return (
         environment(STATIC)
         .get_template("index.html.j2")
@@ -145,9 +163,10 @@ def render(
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=policy(style, script),
-            results=Markup(_packed(text)),  # noqa: S704  (base64)
-            words=Markup(_packed(_words(suites, further, small))),  # noqa: S704
-            models=Markup(_packed(coded)),  # noqa: S704
+            results=_packed({**data, "cells": early}),
+            words=_packed(_words(suites, further, small)),
+            late=_packed(late),
+            models=_packed(coded),
         )
     )
 
@@ -157,33 +176,34 @@ def unpacked(page: str) -> str:
     return _PACKED.sub(lambda found: gzip.decompress(base64.b64decode(found.group())).decode(), page)
 
 
-def _packed(text: str) -> str:
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+def _packed(data: object) -> Markup:
+    packed = gzip.compress(json.dumps(data).encode(), mtime=0)
+    return Markup(base64.b64encode(packed).decode())  # noqa: S704  (base64)
 
 
-def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]], models: Mapping[str, bytes]) -> str:
-    """Return the data of the app beside results.json, as JSON: names of classes and kinds, and the paste box's data."""
+def _words(
+    suites: Mapping[str, str], further: Sequence[Sequence[str]], models: Mapping[str, bytes]
+) -> dict[str, Any]:
+    """Return the data of the app beside results.json: names of classes and kinds, and the paste box's data."""
     marks = {str(cls): asdict(mark) for cls, mark in MARKS.items()}
     kinds = [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()]
     roles = {str(role): name for role, name in ROLES.items()}
-    return json.dumps(
-        {
-            "marks": marks,
-            "kinds": kinds,
-            "headlines": HEADLINES,
-            "counted": COUNTED,
-            "generations": {each.capability: each.architecture for each in GENERATIONS},
-            "roles": roles,
-            "reading": READING,
-            "replaced": names.replaced(),
-            "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],
-            "further": further,
-            "suites": suites,
-            "models": {name: len(data) for name, data in models.items()},
-            **addresses(),
-            "errors": explaining(),
-        }
-    )
+    return {
+        "marks": marks,
+        "kinds": kinds,
+        "headlines": HEADLINES,
+        "counted": COUNTED,
+        "generations": {each.capability: each.architecture for each in GENERATIONS},
+        "roles": roles,
+        "reading": READING,
+        "replaced": names.replaced(),
+        "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],
+        "further": further,
+        "suites": suites,
+        "models": {name: len(data) for name, data in models.items()},
+        **addresses(),
+        "errors": explaining(),
+    }
 
 
 def addresses() -> dict[str, str]:

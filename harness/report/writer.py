@@ -137,7 +137,7 @@ def report_texts(
     """Return every file's text by its name; `suites` are titles of pages by their place, `models` files by theirs."""
     text = results_json(results)
     own = {Path(name).name: data for name, data in (models or {}).items()}
-    page = render(json.loads(text), text, suites or {}, further_rows(results.further), own)
+    page = render(json.loads(text), suites or {}, further_rows(results.further), own)
     return dict(zip(FILES, (text, schema_text(), table(results), summary(results), page), strict=True))
 
 

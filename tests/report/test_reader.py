@@ -29,7 +29,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = lzma.decompress(PUBLISHED.read_bytes()).decode()
     page = tmp_path_factory.mktemp("whole") / "index.html"
     models = {MODEL: BYTES, "conv_silu-qdq.onnx": bytes(LARGEST_MODEL + 1)}
-    page.write_text(render(json.loads(text), text, {}, models=models))
+    page.write_text(render(json.loads(text), {}, models=models))
     return page
 
 

@@ -7,6 +7,10 @@ const rows = data.cases.flatMap((found) => found.variants.map((variant) => ({ ..
 const rowOf = new Map(rows.map((row) => [row.id, row]));
 const targetOf = new Map(targets.map((target) => [target.id, target]));
 const placeOf = new Map(rows.flatMap((row) => row.cells.map((cell, column) => /** @type {const} */ ([cell.id, { row, column }]))));
+/** @type {Promise<void> | undefined} */
+let late;
+// The fields of cells that only a panel or a tab shows are unpacked for the first of them.
+const whole = () => (late ||= unpacked("late").then((fields) => data.cells.forEach((cell, at) => Object.assign(cell, fields[at]))));
 /** @type {(target: Target) => boolean} */
 const ran = (target) => Boolean(target.stamps);
 // Targets with a measurement, in this run or before it.

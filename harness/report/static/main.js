@@ -67,23 +67,21 @@ const understood = (text) => {
     [...leads].map(([, tab, says]) => (tab === "latency" ? ["Latencies are shown: of ", counted(data.cells.filter((cell) => cell.latency_ms).length, "cell"), ". Columns without one were never timed. "] : [make("a", { href: `#${tab}` }, says), ". "]))];
 };
 let waiting = 0;
-// As long as the last answer took: fast keys do not queue.
-let pause = 150;
-// Words filter; a log is explained, and so is a known line.
+// Words filter; a log is explained, and so is a known line, once the rows are painted and if no key came meanwhile.
 const readBox = async () => {
   const text = byId("q").value;
   const words = !looksLikeLog(text);
   if (words) search(text);
+  await rest(words ? 20 : 0);
+  if (text !== byId("q").value) return;
   const log = await explainText(text, words);
   if (text !== byId("q").value || !(log || !words)) return;
   search(log ? "" : text);
 };
 /** @type {(text: string) => void} */
 const search = (text) => {
-  const since = performance.now();
   state.q = text;
   changed();
-  requestAnimationFrame(() => setTimeout(() => { pause = Math.min(400, 50 + performance.now() - since); }));
   const timed = [...filter.query.leads].some(([, tab]) => tab === "latency");
   if (timed && !state.latency) { state.latency = true; fillFilters(); changed(); }
   const errors = errorsLike(text);
@@ -91,7 +89,7 @@ const search = (text) => {
 };
 const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
 const listen = () => {
-  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, pause); });
+  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 80); });
   // Enter goes to the first hit; a new line takes Shift.
   byId("q").addEventListener("keydown", async (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Enter" || event.shiftKey) return;

@@ -19,8 +19,15 @@ let inSight = [];
 const unfolded = new Set();
 /** @type {(cell: Cell) => number | undefined} */
 const medianOf = (cell) => (state.latency ? cell.latency_ms?.median : undefined);
+/** @type {Map<Cell, string>} */
+const looks = new Map();
 /** @type {(row: Row, target: Target) => string} */
-const lookOf = (row, { index }) => { const cell = row.cells[index]; return `${drawnAs(cell)} ${cell.basis} ${cell.evidence !== false} ${cell.chip || ""} ${cell.stale || ""} ${medianOf(cell) ?? ""}`; };
+const lookOf = (row, { index }) => {
+  const cell = row.cells[index];
+  const look = looks.get(cell) ?? `${drawnAs(cell)} ${cell.basis} ${cell.evidence !== false} ${cell.chip || ""} ${cell.stale || ""}`;
+  looks.set(cell, look);
+  return look + (medianOf(cell) ?? "");
+};
 // Columns side by side that are alike in all rows in sight are one; those of a family in which nothing is known are one, folded.
 /** @type {(wanted: Target[]) => Column[]} */
 const columnsOf = (wanted) => {
@@ -120,10 +127,10 @@ const caseElement = (found, its) => {
   const open = () => { opened.add(found.name); drawMatrix(found); };
   button?.addEventListener("click", open);
   titles?.addEventListener("beforematch", open);
-  const drawn = lines.slice(0, lead);
-  for (let at = 0; at < drawn.length; at += CHUNK) {
+  const first = lines.slice(0, lead);
+  for (let at = 0; at < first.length; at += CHUNK) {
     const chunk = make("div", {});
-    const some = drawn.slice(at, at + CHUNK);
+    const some = first.slice(at, at + CHUNK);
     chunk.style.minHeight = `${some.length * 4.2}rem`;
     filling.set(chunk, some);
     section.append(chunk);
@@ -134,7 +141,7 @@ const caseElement = (found, its) => {
 const opened = new Set();
 const asked = () => Boolean(state.all || state.topic || state.state || state.latency || filter.query.rows.length || filter.query.cells.length);
 // Rows are drawn so many at a time, where they come near, until a new drawing begins.
-const CHUNK = 5;
+const CHUNK = 4;
 /** @type {Map<HTMLElement, [row: Row, more: Row[]][]>} */
 const filling = new Map();
 const nearby = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => fillUp(/** @type {HTMLElement} */ (target))), { rootMargin: "400px" });
@@ -168,6 +175,7 @@ const rowsThatFit = (wanted) => {
   const most = Math.max(0, ...held.values());
   return found.length || !most ? [found, false] : [open.filter((row) => held.get(row) === most), true];
 };
+let drawn = "";
 /** @type {(unfolding?: Case) => void} */
 const drawMatrix = (unfolding) => {
   const wanted = wantedColumns();
@@ -182,6 +190,9 @@ const drawMatrix = (unfolding) => {
   columns = columnsOf(wanted);
   byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${near ? "No row has every word; nearest: " : ""}${shown.length} of ${rows.length} rows` : "No row fits. ";
   byId("clear").hidden = shown.length === rows.length;
+  const drawing = JSON.stringify([state.a, state.b, state.latency, PRINT.matches, asked(), [...unfolded], columns.map(({ targets: [{ id }, ...more], folded }) => [id, more.length, folded]), cases.map(([, its]) => its.map(({ index }) => index))]);
+  if (drawing === drawn && !unfolding) return;
+  drawn = drawing;
   const sectionOf = () => unfolding && grid.querySelector(`section[aria-label="${CSS.escape(unfolding.title)}"]`);
   const top = sectionOf()?.getBoundingClientRect().top;
   nearby.disconnect();
@@ -212,6 +223,7 @@ const markOpen = () => {
   grid.querySelectorAll("a.open").forEach((/** @type {Element} */ one) => one.classList.remove("open"));
   grid.querySelector(`a[href="${location.hash.replace(/["\\]/g, "\\$&")}"]`)?.classList.add("open");
 };
+grid.addEventListener("pointerenter", whole, { once: true });
 grid.addEventListener("scroll", () => { head.scrollLeft = grid.scrollLeft; });
 grid.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   const anchor = /** @type {HTMLElement} */ (event.target).closest("td a");

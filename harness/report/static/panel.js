@@ -95,10 +95,12 @@ const besideA = (cell, row, target) => {
 /** @type {HTMLElement | null} */
 let openedFrom = null;
 let openedAt = "";
-/** @type {(id: string) => void} */
-const openPanel = (id) => {
+/** @type {(id: string) => Promise<void>} */
+const openPanel = async (id) => {
   const place = placeOf.get(id);
-  if (!place) return;
+  const from = /** @type {HTMLElement} */ (document.activeElement);
+  await whole();
+  if (!place || decodeURIComponent(location.hash.slice(1)) !== id) return;
   const { row, column } = place;
   const [cell, target] = [row.cells[column], targets[column]];
   const title = `${row.title} · ${target.product} ${target.short}${under(target) ? ` ${under(target)}` : ""}`;
@@ -111,7 +113,7 @@ const openPanel = (id) => {
     aside(basisOf(cell) === "reported" ? `Reported${source ? `: ${source}` : ""}. Not measured here.` : cell.basis === "listed" ? "By NVIDIA's operator tables (docs/operators.md of onnx-tensorrt). Not measured here." : basisOf(cell) === "measured before" ? (claimsOf(cell, row).find(({ basis }) => basis === "measured")?.note || "Measured before") + "; not run for this report." : basisOf(cell) === "measured" ? `Measured${cell.gpu ? ` on ${cell.gpu[1]}` : ""}${cell.when ? `, ${cell.when.slice(0, 10)}` : ""}.` : "", cell.stale ? ` ${cell.reason}.` : ""),
     basisOf(cell) === "reported" ? claimsOf(cell, row).filter(({ note }) => note).slice(0, 2).map(({ note }) => para(capital(note.replace(/\.?$/, ".")))) : null, ...why(cell, row), ...change(cell, row, column), ...besideA(cell, row, target), ...elsewhere(row, column), ...runIt(cell, row, target), ...evidence(cell, row)];
   panel.replaceChildren(...nodes(parts));
-  if (panel.hidden) [openedFrom, openedAt] = [/** @type {HTMLElement} */ (document.activeElement), `#${encodeURIComponent(id)}`];
+  if (panel.hidden) [openedFrom, openedAt] = [from, `#${encodeURIComponent(id)}`];
   panel.hidden = false;
   panel.scrollTop = 0;
   panel.querySelector("h2").focus({ preventScroll: true });

@@ -2,7 +2,7 @@
 // A search rests when it has held the page this long (ms), so that typing and scrolling go on.
 const REST_AFTER = 12;
 const MOST_PASTED = 4000000;
-const rest = () => new Promise((done) => { setTimeout(done, 0); });
+const rest = (after = 0) => new Promise((done) => { setTimeout(done, after); });
 /** @type {any} */
 let knownErrors = null;
 let pasted = 0;

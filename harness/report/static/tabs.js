@@ -71,8 +71,9 @@ const operatorsTab = () => {
 };
 /** @type {{ [tab: string]: () => Content }} */
 const TABS = { errors: errorsTab, changes: changesTab, causes: causesTab, operators: operatorsTab, targets: targetsTab, legend: legendTab, data: dataTab };
-/** @type {(name: string) => void} */
-const openTab = (name) => {
+/** @type {(name: string) => Promise<void>} */
+const openTab = async (name) => {
+  if (name === "changes") await whole();
   for (const tab of document.querySelectorAll("[role=tab]")) {
     const chosen = tab.id === `tab-${name}`;
     tab.setAttribute("aria-selected", String(chosen));
