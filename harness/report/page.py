@@ -32,22 +32,14 @@ _SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "pa
 _NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
 #: Bytes of the largest model that the page itself holds.
 LARGEST_MODEL = 10240
-#: The fields of a cell that its panel or a tab needs, and no first drawing: the page unpacks them with the first of these.
-_LATE = frozenset(
-    [
-        *(
-            "accuracy",
-            "attention_kernel",
-            "by_hand",
-            "demanded",
-            "engine_bytes",
-            "errors",
-            "failed_phase",
-            "layers",
-        ),
-        *("log", "missing_api", "notes", "other", "past", "phases", "reason", "stamps", "when", "why"),
-    ]
+#: The fields of a cell that its place tells, then those that only its panel or a tab needs: the page unpacks them late.
+_LATE = (
+    *("id", "case", "variant", "target"),
+    *("accuracy", "attention_kernel", "by_hand", "demanded", "engine_bytes", "errors", "failed_phase"),
+    *("layers", "log", "missing_api", "notes", "other", "past", "phases", "reason", "stamps", "when", "why"),
 )
+#: The fields of a claim that the page shows.
+_TOLD = ("basis", "note", "of", "says", "scope", "source", "title", "where")
 _PACKED = re.compile(r"(?<=data-gzip>)[^<]+(?=</script>)")
 
 #: The labels that packages name an address of their project by.
@@ -151,9 +143,13 @@ def render(
     small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
     coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
     early, late = (
-        [{name: cell[name] for name in cell if (name in _LATE) is told} for cell in data["cells"]]
-        for told in (False, True)
+        [{name: cell[name] for name in cell if (name in _LATE) is last} for cell in data["cells"]]
+        for last in (False, True)
     )
+    kinds: dict[str, int] = {}
+    places = [kinds.setdefault(json.dumps(cell), len(kinds)) for cell in early]
+    cases = [{**case, "variants": list(map(_told, case["variants"]))} for case in data["cases"]]
+    first = {**data, "cells": list(map(json.loads, kinds)), "places": places, "cases": cases}
     return (
         environment(STATIC)
         .get_template("index.html.j2")
@@ -163,7 +159,7 @@ def render(
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=policy(style, script),
-            results=_packed({**data, "cells": early}),
+            results=_packed(first),
             words=_packed(_words(suites, further, small)),
             late=_packed(late),
             models=_packed(coded),
@@ -174,6 +170,10 @@ def render(
 def unpacked(page: str) -> str:
     """Return a page with its data in plain: another build of zlib packs the same into other bytes."""
     return _PACKED.sub(lambda found: gzip.decompress(base64.b64decode(found.group())).decode(), page)
+
+
+def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "claims": [{name: claim[name] for name in _TOLD} for claim in row["claims"]]}
 
 
 def _packed(data: object) -> Markup:

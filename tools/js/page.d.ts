@@ -41,7 +41,7 @@ interface Cell {
 interface Change { case: string; variant: string; series: string; before: string; after: string; versions: string; kind: string; better: boolean | null; text: string }
 interface RanOn { target: string; stamps: { environment: { [key: string]: string } } }
 interface Results {
-  targets: TargetFields[]; cases: Case[]; cells: Cell[]; changes: Change[]; runs: { id: string; when: string; on: RanOn[] }[];
+  targets: TargetFields[]; cases: Case[]; cells: Cell[]; places: number[]; changes: Change[]; runs: { id: string; when: string; on: RanOn[] }[];
   submissions: { account: string; gpu: string; commit: string; cells: number }[]; steps: { details: string[]; variants: RowSteps[] }; signatures: { [id: string]: Signature };
 }
 interface Words {

@@ -3,10 +3,12 @@
 const targets = data.targets.map((target, index) => ({ ...target, index }));
 /** @type {Row[]} */
 const rows = data.cases.flatMap((found) => found.variants.map((variant) => ({ ...variant, case: found, id: `${found.name}.${variant.name}` })))
-  .map((row, index) => ({ ...row, index, cells: data.cells.slice(index * targets.length, (index + 1) * targets.length), steps: data.steps.variants[index] }));
+  .map((row, index) => ({ ...row, index, cells: targets.map(({ id }, at) => ({ ...data.cells[data.places[index * targets.length + at]], id: `${row.id}-${id}`, case: row.case.name, variant: row.name, target: id })), steps: data.steps.variants[index] }));
+data.cells = rows.flatMap(({ cells }) => cells);
 const rowOf = new Map(rows.map((row) => [row.id, row]));
 const targetOf = new Map(targets.map((target) => [target.id, target]));
-const placeOf = new Map(rows.flatMap((row) => row.cells.map((cell, column) => /** @type {const} */ ([cell.id, { row, column }]))));
+/** @type {(id: string) => { row: Row; column: number } | undefined} */
+const placeOf = (id) => targets.flatMap(({ id: name, index }) => { const row = rowOf.get(id.slice(0, -name.length - 1)); return row?.cells[index].id === id ? [{ row, column: index }] : []; })[0];
 /** @type {Promise<void> | undefined} */
 let late;
 // The fields of cells that only a panel or a tab shows are unpacked for the first of them.
@@ -38,8 +40,8 @@ const causeOf = (cell) => cell.diagnosis || (cell.signature ? data.signatures[ce
 const claimsOf = (cell, row) => cell.claims.map((index) => row.claims[index]);
 /** @type {(cell: Cell) => string} */
 const sourcesOf = (cell) => {
-  const place = placeOf.get(cell.id);
-  const read = place ? claimsOf(cell, place.row).filter(({ basis }) => basis === "reported") : [];
+  const row = rowOf.get(`${cell.case}.${cell.variant}`);
+  const read = row ? claimsOf(cell, row).filter(({ basis }) => basis === "reported") : [];
   return read.map(({ title, of }) => `${title}${of ? ` (${of})` : ""}`).join("; ");
 };
 
@@ -97,8 +99,15 @@ const ms = (value) => (typeof value !== "number" ? "" : value < 0.1 ? `${Number(
 const table = (headings, lines, attributes) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": headings.join(", ") }, make("table", { class: "plain", ...attributes },
   make("thead", {}, make("tr", {}, headings.map((text) => make("th", { scope: "col" }, text)))),
   make("tbody", {}, lines.map((line) => make("tr", {}, line.map((entry) => make("td", {}, entry)))))));
-/** @type {(title: Content, ...content: Content[]) => Element} */
+/** @type {(title: Content, ...content: Content[]) => HTMLElement} */
 const fold = (title, ...content) => make("details", {}, make("summary", {}, title), ...content);
+// The content is made when it is asked for.
+/** @type {(title: Content, content: () => Content) => HTMLElement} */
+const folded = (title, content) => {
+  const details = fold(title);
+  details.addEventListener("toggle", () => { if (details.children.length === 1) details.append(...nodes(content())); });
+  return details;
+};
 /** @type {(label: string, text: () => string) => Element | null} */
 const copying = (label, text) => {
   const button = make("button", { type: "button", class: "copy" }, label);

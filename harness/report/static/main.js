@@ -115,7 +115,7 @@ const listen = () => {
 };
 const followHash = () => {
   const hash = decodeURIComponent(location.hash.slice(1));
-  if (placeOf.has(hash)) { openPanel(hash); return; }
+  if (placeOf(hash)) { openPanel(hash); return; }
   if (!panel.hidden) { panel.hidden = true; markOpen(); }
   const tab = hash.startsWith("error=") ? "errors" : hash.startsWith("target-") ? "targets" : hash in TABS ? hash : "";
   if (!tab) return;

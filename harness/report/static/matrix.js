@@ -38,8 +38,8 @@ const columnsOf = (wanted) => {
   for (const target of wanted) {
     const last = made.at(-1);
     const alone = ends.has(target.id) || (last && last.targets.some(({ id }) => ends.has(id)));
-    const alike = last && !alone && last.targets[0].family === target.family && (last.folded ? empty.has(target) : !empty.has(target) && under(last.targets[0]) === under(target) && last.targets[0].series === target.series && inSight.every((row) => lookOf(row, last.targets[0]) === lookOf(row, target)));
-    if (last && alike && !state.all) last.targets.push(target);
+    const same = last && !alone && last.targets[0].family === target.family && (last.folded ? empty.has(target) : !empty.has(target) && under(last.targets[0]) === under(target) && last.targets[0].series === target.series && inSight.every((row) => lookOf(row, last.targets[0]) === lookOf(row, target)));
+    if (last && same && !state.all) last.targets.push(target);
     else made.push({ targets: [target], folded: empty.has(target) && !state.all });
   }
   return made;
@@ -101,7 +101,7 @@ const newsOf = (row) => {
 };
 // Rows of one sweep or role that are alike in all columns are one until they are unfolded.
 /** @type {(found: Row[]) => [row: Row, more: Row[]][]} */
-const folded = (found) => {
+const alike = (found) => {
   /** @type {Map<string, [row: Row, more: Row[]]>} */
   const groups = new Map();
   for (const row of found) {
@@ -118,7 +118,7 @@ const tableOf = (lines) => make("table", { class: "cells" }, columnWidths(), mak
 // A case shows its row of most news, and the others by the button, a filter or the browser's own search.
 /** @type {(found: Case, its: Row[]) => HTMLElement} */
 const caseElement = (found, its) => {
-  const lines = folded(its);
+  const lines = alike(its);
   const lead = asked() || opened.has(found.name) ? lines.length : 1;
   const many = lines.slice(lead).reduce((sum, [, more]) => sum + 1 + more.length, 0);
   const button = many ? make("button", { type: "button", class: "unfold", "aria-expanded": "false" }, `${many} more`) : null;

@@ -97,7 +97,7 @@ let openedFrom = null;
 let openedAt = "";
 /** @type {(id: string) => Promise<void>} */
 const openPanel = async (id) => {
-  const place = placeOf.get(id);
+  const place = placeOf(id);
   const from = /** @type {HTMLElement} */ (document.activeElement);
   await whole();
   if (!place || decodeURIComponent(location.hash.slice(1)) !== id) return;

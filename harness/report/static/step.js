@@ -67,7 +67,7 @@ const lineElement = (line, to) => {
   const name = line.kind === "alone" ? `Fails on ${to.short}; ${before().short} not known` : kindOf.get(line.kind)?.name || line.kind;
   return make("li", { class: `line u-${line.kind}` }, make("span", { class: "mark", "aria-hidden": "true" }, MARKS[line.kind] || (BAD.has(line.kind) || line.kind === "alone" ? "✕" : "·")),
     make("div", { class: "what" }, bold(name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "] : null,
-      para(named(first)), more.length ? fold(`and ${more.length} more alike`, ...more.map((one) => para(named(one)))) : null),
+      para(named(first)), more.length ? folded(`and ${more.length} more alike`, () => more.map((one) => para(named(one)))) : null),
     make("div", { class: "meanwhile" }, line.instead.length ? [bold("Instead "), listed(line.instead.map((id) => { const row = rowOf.get(id); const cell = row?.cells[to.index]; return row && cell ? [cellLink(cell.id, row.title), ` (${known(cell) ? verdictOf(cell) : `not tried on ${to.short}`})`] : id; }))] : null),
     make("div", { class: "sure" }, line.sure, line.sources ? make("small", {}, line.sources) : null));
 };
@@ -107,12 +107,13 @@ const drawStep = () => {
   const [told, quiet] = [lines.filter(({ kind }) => kind !== "newly_unknown"), lines.filter(({ kind }) => kind === "newly_unknown")];
   const troubles = troublesOf(from, to);
   const neither = rows.filter((row) => fits(row) && !known(row.cells[from.index]) && !known(row.cells[to.index])).length;
-  const items = [...told.map((line) => lineElement(line, to)), ...troubles.map(troubleElement)];
+  const items = [...told.map((line) => () => lineElement(line, to)), ...troubles.map((trouble) => () => troubleElement(trouble))];
+  const lined = (/** @type {(() => Element)[]} */ some) => make("ol", { class: "lines" }, some.map((item) => item()));
   byId("step-answer").replaceChildren(...[make("p", { class: "headline" }, headlineOf(from, to, lines, troubles, fits)),
     from.product === to.product ? null : aside(`${from.product} and ${to.product} are different products: this is no upgrade.`),
-    items.length && most ? make("ol", { class: "lines" }, items.slice(0, most)) : null,
-    make("div", { class: "folds" }, items.length > most ? fold(counted(items.length - most, most ? "more change" : "change"), make("ol", { class: "lines" }, items.slice(most))) : null,
-    toRun(from, to, fits), quiet.length ? fold(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, make("ol", { class: "lines" }, quiet.map((line) => lineElement(line, to)))) : null, neither ? aside(`${counted(neither, "variant")} with no result on either.`) : null), allowedElement(to)].filter((part) => part !== null));
+    items.length && most ? lined(items.slice(0, most)) : null,
+    make("div", { class: "folds" }, items.length > most ? folded(counted(items.length - most, most ? "more change" : "change"), () => lined(items.slice(most))) : null,
+    toRun(from, to, fits), quiet.length ? folded(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, () => lined(quiet.map((line) => () => lineElement(line, to)))) : null, neither ? aside(`${counted(neither, "variant")} with no result on either.`) : null), allowedElement(to)].filter((part) => part !== null));
 };
 /** @type {(pick: HTMLSelectElement, chosen: string) => void} */
 const fillPicker = (pick, chosen) => {

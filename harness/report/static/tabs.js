@@ -15,10 +15,9 @@ const errorsTab = () => {
   const kinds = [["failure", "What makes a cell fail"], ["warning", "Warnings"], ["harmless", "What is asked about, and is the cause of nothing"]];
   return [make("h3", {}, "How to read the name of a fused layer"), make("dl", { class: "reading" }, words.reading.map(([form, meaning]) => [make("dt", {}, mono(form)), make("dd", {}, meaning)])),
     kinds.map(([kind, title]) => [make("h3", {}, title), Object.entries(data.signatures).filter(([, entry]) => entry.kind === kind).map(([id, entry]) => {
-      const details = /** @type {HTMLDetailsElement} */ (fold([bold(filled(id, entry.title)), " ", make("small", {}, [...new Set(entry.seen.slice(0, 2).map((one) => `${one.basis} on ${one.where}`))].join("; "))]));
+      const details = folded([bold(filled(id, entry.title)), " ", make("small", {}, [...new Set(entry.seen.slice(0, 2).map((one) => `${one.basis} on ${one.where}`))].join("; "))], () => errorParts(id));
       details.id = `error=${id}`;
       details.className = "error";
-      details.addEventListener("toggle", () => { if (details.open && details.children.length === 1) details.append(...nodes(errorParts(id))); });
       return details;
     })])];
 };
@@ -60,7 +59,7 @@ const legendTab = () => [para("Filled: measured here. Thin: reported, or measure
   make("h3", {}, "Kinds of a step"), make("dl", { class: "reading" }, words.kinds.flatMap(({ name, meaning }) => [make("dt", {}, name), make("dd", {}, meaning)])),
   make("h3", {}, "The box"), para("Words filter rows; names of hardware (T4, Orin, JetPack 6) filter columns; ", KEYS.map((key) => [mono(`${key}:`), " "]), "ask for one field, a minus before them for its opposite. A log or an error line is explained instead."),
   para("/ goes to the box, arrows move in the matrix, Enter opens a cell, Escape closes it.")];
-const dataTab = () => [para("Beside this file, in the folder of the report: ", [["results.json", "everything this page draws"], ["results.csv", "a line a cell"], ["summary.md", "the result in short"]].map(([name, says]) => [make("a", { href: name }, name), ` (${says}), `]), "models/, layers/ and logs/. A published report has results.json.xz. This page holds all of results.json."),
+const dataTab = () => [para("Beside this file, in the folder of the report: ", [["results.json", "everything this page draws"], ["results.csv", "a line a cell"], ["summary.md", "the result in short"]].map(([name, says]) => [make("a", { href: name }, name), ` (${says}), `]), "models/, layers/ and logs/. A published report has results.json.xz."),
   Object.keys(words.suites).length ? para("Suites: ", Object.entries(words.suites).map(([place, title]) => [make("a", { href: place }, title), " "])) : null,
   data.submissions.length ? table(["Sent in by", "GPU", "Commit", "Cells"], data.submissions.map(({ account, gpu, commit, cells }) => [account, gpu, commit, String(cells)])) : null,
   make("p", { id: "send" }, "Have one of the GPUs that nobody ran? ", mono("trt-compat submit"), " makes a file of your results; send it ", words.issues ? ["to ", link(words.issues, words.issues)] : "to who published this page", words.home ? ["; the project is at ", link(words.home, words.home)] : null, ".")];

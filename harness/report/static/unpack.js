@@ -5,9 +5,9 @@ const byId = (id) => document.getElementById(id);
 const messageOf = (error) => (error instanceof Error ? error.message : String(error));
 /** @type {(id: string) => Promise<any>} */
 const unpacked = async (id) => {
-  const letters = atob(byId(id).textContent);
-  const bytes = new Uint8Array(letters.length);
-  for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
+  const text = (byId(id) || await new Promise((done) => { addEventListener("DOMContentLoaded", () => done(byId(id))); })).textContent;
+  // Many times as fast, where the browser has it.
+  const bytes = /** @type {any} */ (Uint8Array).fromBase64?.(text) || Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 };
 /** @type {(error: unknown) => never} */
