@@ -134,6 +134,7 @@ def _claimed(found: Callable[..., Known], judged: Judged) -> Known:
     if claim.outcome in UNJUDGED or cls is Class.NOT_APPLICABLE:
         text = "not run" if cls is Class.NOT_RUN else PREDICATE[cls]
         return found(cls=cls, claims=numbers, text=text)
+    by_gpu = _claimed_on(claims, judged.judgement.verdict)
     return found(
         cls=drawn(claim) if cls is Class.NOT_RUN else cls,
         claims=numbers,
@@ -142,7 +143,19 @@ def _claimed(found: Callable[..., Known], judged: Judged) -> Known:
         evidence=claim.basis is not Basis.MEASURED,
         text=says(claim),
         signature=claim.signature,
+        gpu=by_gpu[0].key if by_gpu else None,
+        by_gpu=by_gpu,
     )
+
+
+def _claimed_on(claims: Sequence[Expectation], verdict: Verdict) -> tuple[OnGpu, ...]:
+    """Return the nearest measured claim of each GPU, () if there was none."""
+    on: dict[tuple[str, str], OnGpu] = {}
+    for each in claims:
+        key = each.compute_capability or "", each.product
+        if each.basis is Basis.MEASURED:
+            on.setdefault(key, OnGpu(*key, "", drawn(each), verdict, says(each), each.note, each.signature))
+    return tuple(on.values()) if any(capability for capability, _ in on) else ()
 
 
 def _listed(found: Callable[..., Known], judged: Judged, static: Finding | None) -> Known:

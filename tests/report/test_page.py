@@ -128,7 +128,6 @@ def test_the_page_says_where_to_send_a_result(monkeypatch: pytest.MonkeyPatch) -
 def answered(page: Page, text: str) -> list[str | None]:
     """Put a text into the box; return the ids of the findings in it."""
     page.locator("#q").fill(text)
-    page.wait_for_timeout(200)
     page.locator("#answer:not([aria-busy])").wait_for(state="attached")
     return [found.get_attribute("data-id") for found in page.locator("#answer > .found").all()]
 

@@ -46,7 +46,7 @@ def ask(page: Page, words: str) -> str:
     """Ask in the box; return the sentences under it."""
     page.locator("#q").fill(words)
     page.locator("#q").press("Enter")
-    page.wait_for_timeout(300)
+    page.locator("#answer:not([aria-busy])").wait_for(state="attached")
     return page.locator("#errors-like").inner_text()
 
 
@@ -55,7 +55,12 @@ def heads(page: Page) -> list[str]:
 
 
 def titles(page: Page) -> list[str]:
-    return page.locator("#grid tr.variant .title").all_inner_texts()
+    return page.locator("#grid tr.variant .title").all_text_contents()
+
+
+def drawn(page: Page) -> None:
+    """Wait for what a page does before its next frame."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +126,7 @@ def test_columns_without_a_result_in_sight_are_one(read: Page) -> None:
 def test_the_columns_of_a_step_come_into_sight(read: Page) -> None:
     read.locator("#a").select_option("rtx16")
     read.locator("#b").select_option("rtx17")
-    read.wait_for_timeout(200)
+    drawn(read)
     for end in read.locator("#grid tr.variant").first.locator("td.from, td.to").all():
         box: Any = end.bounding_box()
         assert 0 <= box["x"] < 1400
@@ -141,11 +146,14 @@ def test_few_elements_stand_at_first_and_none_moves(browser: Browser, whole: Pat
     """The other rows are drawn when their case is opened, all of them."""
     made = Opened(browser, whole, viewport={"width": 1440, "height": 900})
     page = made.page
-    page.wait_for_timeout(1500)
+    page.locator("#tab > *").first.wait_for(state="attached")
     assert page.evaluate("document.querySelectorAll('*').length") < 12_000
-    moved = """new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, one) =>
-        sum + one.value, 0))).observe({ type: "layout-shift", buffered: true }) || setTimeout(() => done(0), 300))"""
-    assert page.evaluate(moved) < 0.1
+    page.evaluate(
+        """window.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach((one) => {
+        window.moved += one.value; })).observe({ type: "layout-shift", buffered: true })"""
+    )
+    drawn(page)
+    assert page.evaluate("window.moved") < 0.1
     case = page.locator("#grid section.case").first
     before = case.locator("tr.variant").count()
     case.locator(".about button").click()
@@ -156,12 +164,12 @@ def test_few_elements_stand_at_first_and_none_moves(browser: Browser, whole: Pat
 def test_paper_has_the_columns_of_the_step_and_the_screen_all_again(read: Page) -> None:
     every = len(heads(read))
     read.emulate_media(media="print")
-    read.wait_for_timeout(200)
+    read.locator("#head .versions:not(:has(th:nth-child(3)))").wait_for(state="attached")
     assert len(heads(read)) == 2
     assert read.locator("#grid section:not(:has(tr.variant))").count() == 0
     assert read.locator(".badge").first.evaluate("(one) => getComputedStyle(one).printColorAdjust") == "exact"
     read.emulate_media(media="screen")
-    read.wait_for_timeout(200)
+    read.locator(f"#head .versions th:nth-child({every})").wait_for(state="attached")
     assert len(heads(read)) == every
 
 

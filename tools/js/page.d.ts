@@ -60,3 +60,26 @@ interface State { a: string; b: string; q: string; topic: string; state: string;
 interface Query { rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: ((cell: Cell) => boolean)[]; words: ((text: string) => boolean)[]; step: [string, string] | null; leads: Set<[RegExp, string, string]>; operators: string[] }
 interface StepLine { kind: string; cause: { id: string; title: string } | null; instead: string[]; sure: string; sources: string; rows: { row: Row; text: string; detail: string }[] }
 interface Column { targets: Target[]; folded: boolean }
+
+// The functions of the scripts that take or give much.
+type HeadlineOf = (from: Target, to: Target, lines: StepLine[], troubles: Reported[], fits: (row: Row) => boolean) => string;
+type Searched = (known: any, said: any, text: string, operator: string, node: string, atError: boolean) => any;
+type Finding = (known: any, said: any, signature: any, every: any[], version: string, caused: boolean) => any;
+type Apart = (known: any, name: string, how?: string, depth?: number) => { name: string; how: string }[];
+type LineOfJson = (known: any, line: string) => [severity: string, text: string, bare: boolean] | null;
+type Line = (known: any, line: string) => [severity: string, text: string, bare: boolean];
+type Make = (tag: string, attributes?: Attributes, ...children: Content[]) => HTMLElement;
+type Table = (headings: string[], lines: Content[][], attributes?: Attributes) => Element;
+type KindsOf = (row: Row, from: number, to: number) => { kind: string; detail: string }[];
+type ToRun = (from: Target, to: Target, fits: (row: Row) => boolean) => Element | null;
+type Unknown = (said: any, told: Set<string>, findings: any[], known: any) => string[];
+type StepLines = (from: Target, to: Target, fits: (row: Row) => boolean) => StepLine[];
+type Explaining = (known: any, log: string, version?: string) => Generator<null, any>;
+type HitsOf = (known: any, signature: any, texts: any) => Generator<any>;
+type Listed = (items: Content[], most?: number, by?: string) => Content;
+type PlaceOf = (id: string) => { row: Row; column: number } | undefined;
+type Button = (label: string, act: () => unknown, attributes?: Attributes) => HTMLElement;
+type Chapter = (cell: Cell, row: Row, target: Target) => Content[];
+type CellPart = (cell: Cell, row: Row, target: Target) => Element;
+type Keys<T> = { [key: string]: (one: T, value: string) => boolean };
+type Counted = (count: number, one: string, many?: string) => string;

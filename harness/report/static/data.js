@@ -7,7 +7,7 @@ const rows = data.cases.flatMap((found) => found.variants.map((variant) => ({ ..
 data.cells = rows.flatMap(({ cells }) => cells);
 const rowOf = new Map(rows.map((row) => [row.id, row]));
 const targetOf = new Map(targets.map((target) => [target.id, target]));
-/** @type {(id: string) => { row: Row; column: number } | undefined} */
+/** @type {PlaceOf} */
 const placeOf = (id) => targets.flatMap(({ id: name, index }) => { const row = rowOf.get(id.slice(0, -name.length - 1)); return row?.cells[index].id === id ? [{ row, column: index }] : []; })[0];
 /** @type {Promise<void> | undefined} */
 let late;
@@ -59,7 +59,7 @@ const filled = (id, text) => {
 
 // ---- elements: everything strangers wrote reaches the page as text nodes or attribute values, never as markup ----
 const SVG = new Set(["svg", "rect", "circle", "line", "title"]);
-/** @type {(tag: string, attributes?: Attributes, ...children: Content[]) => HTMLElement} */
+/** @type {Make} */
 const make = (tag, attributes, ...children) => {
   const element = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [key, value] of Object.entries(attributes || {})) {
@@ -69,10 +69,10 @@ const make = (tag, attributes, ...children) => {
   return /** @type {HTMLElement} */ (element);
 };
 /** @type {(content: Content) => any[]} */
-const nodes = (content) => /** @type {any[]} */ ([content]).flat(Infinity).filter((one) => one || one === 0);
+const nodes = (content) => /** @type {any[]} */ ([content]).flat(Infinity).filter(Boolean);
 const naming = (/** @type {string} */ tag, /** @type {Attributes} */ attributes = {}) => (/** @type {Content[]} */ ...children) => make(tag, attributes, ...children);
-const [para, aside, bold, mono] = [naming("p"), naming("p", { class: "quiet" }), naming("b"), naming("code")];
-/** @type {(items: Content[], most?: number, by?: string) => Content} */
+const [para, aside, bold, mono, small, item, heading] = [naming("p"), naming("p", { class: "quiet" }), naming("b"), naming("code"), naming("small"), naming("li"), naming("h3")];
+/** @type {Listed} */
 const listed = (items, most = items.length, by = ", ") => [items.slice(0, most).map((one, at) => [at ? by : "", one]), items.length > most ? ` and ${items.length - most} more` : ""];
 /** @type {(url: string, text: string) => Element} */
 const link = (url, text) => (/^https:\/\//.test(url) ? make("a", { href: url, rel: "noreferrer", target: "_blank" }, text) : make("span", {}, text));
@@ -91,16 +91,20 @@ const badge = (cell) => {
 const cellLink = (id, text) => make("a", { href: `#${encodeURIComponent(id)}`, class: "cellref" }, text || id);
 /** @type {(id: string, text: Content) => Element} */
 const errorLink = (id, text) => make("a", { href: `#error=${id}` }, text);
-/** @type {(count: number, one: string, many?: string) => string} */
+/** @type {Counted} */
 const counted = (count, one, many) => `${count} ${count === 1 ? one : many || `${one}s`}`;
 /** @type {(value: number | null | undefined) => string} */
 const ms = (value) => (typeof value !== "number" ? "" : value < 0.1 ? `${Number((value * 1000).toPrecision(3))} µs` : `${value < 1000 ? Number(value.toPrecision(3)) : value.toFixed(0)} ms`);
-/** @type {(headings: string[], lines: Content[][], attributes?: Attributes) => Element} */
+/** @type {Table} */
 const table = (headings, lines, attributes) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": headings.join(", ") }, make("table", { class: "plain", ...attributes },
   make("thead", {}, make("tr", {}, headings.map((text) => make("th", { scope: "col" }, text)))),
   make("tbody", {}, lines.map((line) => make("tr", {}, line.map((entry) => make("td", {}, entry)))))));
 /** @type {(title: Content, ...content: Content[]) => HTMLElement} */
 const fold = (title, ...content) => make("details", {}, make("summary", {}, title), ...content);
+/** @type {(id: string, event: string, act: (event: any) => unknown) => void} */
+const on = (id, event, act) => byId(id).addEventListener(event, act);
+/** @type {Button} */
+const button = (label, act, attributes) => { const made = make("button", { type: "button", ...attributes }, label); made.addEventListener("click", act); return made; };
 // The content is made when it is asked for.
 /** @type {(title: Content, content: () => Content) => HTMLElement} */
 const folded = (title, content) => {
@@ -110,9 +114,10 @@ const folded = (title, content) => {
 };
 /** @type {(label: string, text: () => string) => Element | null} */
 const copying = (label, text) => {
-  const button = make("button", { type: "button", class: "copy" }, label);
-  button.addEventListener("click", () => navigator.clipboard.writeText(text()).then(() => { button.textContent = "Copied"; }));
-  return navigator.clipboard ? button : null;
+  const copy = button(label, () => navigator.clipboard.writeText(text()).then(() => { copy.textContent = "Copied"; }), { class: "copy" });
+  return navigator.clipboard ? copy : null;
 };
+/** @type {(when: string, lines: string[]) => Content[]} */
+const reportElement = (when, lines) => [para(`${when} this report, look through it`, words.issues ? [" and file it at ", link(words.issues, words.issues)] : " and send it to whoever you have this page from", "."), make("pre", { tabindex: "0" }, lines.join("\n")), copying("Copy the report", () => lines.join("\n"))];
 /** @type {(text: string) => Element} */
 const command = (text) => make("div", { class: "cmd" }, make("pre", { tabindex: "0" }, text), copying("Copy", () => text));

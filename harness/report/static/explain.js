@@ -20,7 +20,7 @@ const countOf = (text, sign) => text.split(sign).length - 1;
 const clipped = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
 
 // ---- who said what ----
-/** @type {(known: any, line: string) => [severity: string, text: string, bare: boolean]} */
+/** @type {Line} */
 const prefixed = ({ prefixes, severities, finders, limits }, line) => {
   let severity = "", bare = true, text = finders.quoted.test(line) ? line.trim().replace(/,+$/, "").slice(1, -1) : line;
   for (let round = 0; round < limits.prefixes; round += 1) {
@@ -38,7 +38,7 @@ const prefixed = ({ prefixes, severities, finders, limits }, line) => {
   }
   return [severity, text.trimStart(), bare || !severity];
 };
-/** @type {(known: any, line: string) => [severity: string, text: string, bare: boolean] | null} */
+/** @type {LineOfJson} */
 const ofJson = (known, line) => {
   const text = line.trim().replace(/,+$/, "");
   if (text[0] !== "{" || !text.endsWith("}")) return null;
@@ -210,7 +210,7 @@ const searched = (known, said) => {
 /** @type {(match: any) => { [name: string]: string }} */
 const captured = (match) => Object.fromEntries(Object.entries(match.groups || {}).filter(([, value]) => value !== undefined));
 // Yields where a signature is found, pattern by pattern; null between two, where a long search may rest.
-/** @type {(known: any, signature: any, texts: any) => Generator<any>} */
+/** @type {HitsOf} */
 const hitsOf = function* (known, signature, texts) {
   for (const [where, pattern, near, unless] of signature.patterns) {
     for (const { text, groups: given, said } of texts[where]) {
@@ -251,7 +251,7 @@ const loggedPlace = ({ finders, whole }, said, line) => {
   }
   return line ? { operator: "", node: "" } : current;
 };
-/** @type {(known: any, said: any, text: string, operator: string, node: string, atError: boolean) => any} */
+/** @type {Searched} */
 const findPlace = (known, said, text, operator, node, atError) => {
   if (known.finders.recipe.test(text)) return { operator: "", node: "" };
   if (known.finders.stamp.test(text)) return { operator: known.whole[1], node: "" };
@@ -282,7 +282,7 @@ const splitOutside = (text, signs) => {
   }
   return [...parts, text.slice(start)].map((part) => part.trim()).filter(Boolean);
 };
-/** @type {(known: any, name: string, how?: string, depth?: number) => { name: string; how: string }[]} */
+/** @type {Apart} */
 const nameParts = (known, name, how = "", depth = 0) => {
   const text = name.trim().replace(known.finders.copy, "").replace(known.finders.label, "");
   const region = depth < known.limits.deepest ? known.finders.region.exec(text)?.groups : null;
@@ -298,7 +298,7 @@ const nameParts = (known, name, how = "", depth = 0) => {
   const form = known.forms.find((/** @type {any} */ [pattern]) => pattern.test(text))?.[1] || "";
   return [{ name: text, how: [how, form].filter(Boolean).join("; ") }];
 };
-/** @type {(known: any, name: string) => { name: string; how: string }[]} */
+/** @type {Apart} */
 const takenApart = (known, name) => {
   const parts = name ? nameParts(known, name.slice(0, known.limits.name)) : [];
   return parts.length > 1 || parts.some(({ how }) => how) ? parts : [];
@@ -345,7 +345,7 @@ const reportedOf = ({ reported }, version) => {
   const fitting = reported.split(" or ").filter((/** @type {string} */ each) => each && fitsVersion(each, version)).join(" or ");
   return fitting && !version ? `reported of ${fitting}` : fitting;
 };
-/** @type {(known: any, said: any, signature: any, every: any[], version: string, caused: boolean) => any} */
+/** @type {Finding} */
 const findingOf = (known, said, signature, every, version, caused) => {
   const [{ where, text, message, groups }] = every;
   const asked = where === "missing_api" || where === "names";
@@ -362,7 +362,7 @@ const findingOf = (known, said, signature, every, version, caused) => {
     message: message.trim(), harmless_where: filled(signature.harmless), links: signature.links, others: Math.max(lines.size - 1, 0),
     parts: known.whole.includes(operator) ? [] : takenApart(known, node) };
 };
-/** @type {(said: any, told: Set<string>, findings: any[], known: any) => string[]} */
+/** @type {Unknown} */
 const unknownIn = (said, told, findings, { finders, limits }) => {
   let severe = said.order.filter((/** @type {string[]} */ [severity, text]) => (ERRORS.has(severity) || !severity && finders.severe.test(text)) && !finders.context.test(text)).map((/** @type {string[]} */ [, text]) => text);
   severe = [...severe, ...said.parserErrors.map((/** @type {any} */ { text }) => text).filter((/** @type {string} */ text) => !severe.some((/** @type {string} */ one) => one.includes(text)))];
@@ -374,7 +374,7 @@ const unknownIn = (said, told, findings, { finders, limits }) => {
 };
 // Explains a log: failures in the order in which the harness tries them, then warnings, then what is harmless. A text that an
 // earlier signature explains is not told again. It yields where it may rest, and returns the explanation.
-/** @type {(known: any, log: string, version?: string) => Generator<null, any>} */
+/** @type {Explaining} */
 const explaining = function* (known, log, version = "") {
   const said = readLog(known, log);
   const texts = searched(known, said);

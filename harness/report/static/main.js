@@ -7,9 +7,9 @@ const fillBoxes = () => {
   const reported = data.cells.filter((cell) => cell.basis === "reported");
   const whens = measured.filter(ran).map((target) => target.stamps?.when.slice(0, 10) || "").sort();
   const gpus = [...new Set(cells.flatMap((cell) => (cell.gpu ? [cell.gpu[1]] : [])))];
-  byId("measured").replaceChildren(...(measured.length ? [product(measured), make("small", {}, [whens.at(-1), counted(cells.length, "cell"), gpus.length ? gpus.join(", ") : "engines built, no GPU", before ? `${before} from earlier runs` : ""].filter(Boolean).join("; "))] : ["Nothing has been measured yet."]));
+  byId("measured").replaceChildren(...(measured.length ? [product(measured), small([whens.at(-1), counted(cells.length, "cell"), gpus.length ? gpus.join(", ") : "engines built, no GPU", before ? `${before} from earlier runs` : ""].filter(Boolean).join("; "))] : ["Nothing has been measured yet."]));
   const unrun = targets.filter((target) => reported.some((cell) => cell.target === target.id));
-  byId("reported").replaceChildren(...(reported.length ? [product(unrun.filter(({ id }) => !seen.has(id))) || product(unrun), make("small", {}, `${counted(reported.length, "cell")} by threads, NVIDIA and source code; not run here`)] : ["Nothing."]));
+  byId("reported").replaceChildren(...(reported.length ? [product(unrun.filter(({ id }) => !seen.has(id))) || product(unrun), small(`${counted(reported.length, "cell")} by threads, NVIDIA and source code; not run here`)] : ["Nothing."]));
   const bad = ["regressed", "new"].map((verdict) => data.cells.filter((cell) => cell.verdict === verdict && known(cell) && (verdict === "regressed" || failing(cell))));
   const news = bad.flat();
   byId("news").hidden = !news.length;
@@ -21,11 +21,7 @@ const TOPICS = [...new Set(rows.flatMap((row) => row.topics))];
 const fillFilters = () => {
   byId("topic").replaceChildren(make("option", { value: "" }, "every topic"), ...TOPICS.map((topic) => make("option", {}, topic)));
   byId("topic").value = state.topic;
-  byId("states").replaceChildren(...Object.entries(STATES).map(([key, name]) => {
-    const button = make("button", { type: "button", class: `chip s-${key}`, "aria-pressed": String(state.state === key) }, name);
-    button.addEventListener("click", () => { state.state = state.state === key ? "" : key; fillFilters(); changed(); });
-    return button;
-  }));
+  byId("states").replaceChildren(...Object.entries(STATES).map(([key, name]) => button(name, () => { state.state = state.state === key ? "" : key; fillFilters(); changed(); }, { class: `chip s-${key}`, "aria-pressed": String(state.state === key) })));
   byId("all").checked = state.all;
   byId("latency").checked = state.latency;
 };
@@ -54,6 +50,11 @@ const changed = (steps = false) => {
 const factsOf = (target) => [make("a", { href: `#target-${target.id}` }, `${target.product} ${target.short}`), `: ${[target.jetpack && `JetPack ${target.jetpack}`, target.image.includes("nvidia/") && target.image, target.cuda && `CUDA ${target.cuda}`, target.driver && `driver ${target.driver.replace(">=", "≥ ")} on x86-64`].filter(Boolean).join(", ") || target.gpus}. `];
 /** @type {(name: string, version: string) => boolean} */
 const unreadBy = (name, version) => { const { first } = words.errors.operators[name]; const since = first.match(/\d+\.\d+/); return !since || byVersion(/** @type {Target} */ ({ version: since[0] }), /** @type {Target} */ ({ version })) > 0; };
+/** @type {() => Content} */
+const slower = () => {
+  const found = stepLines(before(), after(), () => true).flatMap(({ kind, rows }) => (kind === "slower" ? rows : []));
+  return [`Slower on ${after().short} than on ${before().short}, by more than two runs differ: `, found.length ? listed(found.map(({ row, detail }) => [cellLink(row.cells[after().index].id, row.title), ` (${detail})`]), 4) : "nothing", ". "];
+};
 /** @type {(text: string) => Content[]} */
 const understood = (text) => {
   const { columns: asking, step, leads, operators } = filter.query;
@@ -64,7 +65,7 @@ const understood = (text) => {
     found.length ? [`${text}: ${counted(found.length, "column")}`, found.length > 2 ? [own.length ? `, the first TensorRT ${own[0].short}` : "", ". "] : [". ", found.map(factsOf)]] : asking.length ? `${text}: no column. ` : "",
     read.length ? [`Of ONNX's operators TensorRT ${own[0].short} does not read: ${read.join(", ")}. `] : "",
     operators.map((name) => `${name}: TensorRT reads it ${words.errors.operators[name].first}. `),
-    [...leads].map(([, tab, says]) => (tab === "latency" ? ["Latencies are shown: of ", counted(data.cells.filter((cell) => cell.latency_ms).length, "cell"), ". Columns without one were never timed. "] : [make("a", { href: `#${tab}` }, says), ". "]))];
+    [...leads].map(([, tab, says]) => (tab === "latency" ? ["Latencies are shown: of ", counted(data.cells.filter((cell) => cell.latency_ms).length, "cell"), ". Columns without one were never timed. ", slower()] : [tab ? make("a", { href: `#${tab}` }, says) : says, ". "]))];
 };
 let waiting = 0;
 // Words filter; a log is explained, and so is a known line, once the rows are painted and if no key came meanwhile.
@@ -85,25 +86,26 @@ const search = (text) => {
   const timed = [...filter.query.leads].some(([, tab]) => tab === "latency");
   if (timed && !state.latency) { state.latency = true; fillFilters(); changed(); }
   const errors = errorsLike(text);
-  byId("errors-like").replaceChildren(...nodes(understood(text.trim())), ...(errors.length ? [make("span", {}, "Errors: "), ...nodes(listed(errors.slice(0, 4).map((id) => errorLink(id, data.signatures[id].title))))] : []));
+  byId("errors-like").replaceChildren(...nodes(understood(text.trim())), ...(errors.length ? [make("span", {}, "Errors: "), ...nodes(listed(errors.slice(0, 4).map((id) => errorLink(id, filled(id, data.signatures[id].title)))))] : []));
 };
-const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
 const listen = () => {
-  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 80); });
+  on("q", "input", () => { byId("answer").setAttribute("aria-busy", "true"); clearTimeout(waiting); waiting = setTimeout(readBox, 80); });
   // Enter goes to the first hit; a new line takes Shift.
-  byId("q").addEventListener("keydown", async (/** @type {KeyboardEvent} */ event) => {
+  on("q", "keydown", async (event) => {
     if (event.key !== "Enter" || event.shiftKey) return;
     event.preventDefault();
     clearTimeout(waiting);
     await readBox();
-    (byId("answer").hidden ? byId("matrix") : byId("answer")).scrollIntoView({ block: "start" });
+    // A sentence under the box is the answer: it stays in sight.
+    if (byId("answer").hidden) /^(?:#text|A)$/.test(byId("errors-like").firstChild?.nodeName) || byId("matrix").scrollIntoView();
+    else byId("answer").scrollIntoView();
   });
-  for (const key of /** @type {const} */ (["a", "b"])) byId(key).addEventListener("change", () => { state[key] = byId(key).value; changed(true); });
-  byId("swap").addEventListener("click", swap);
-  byId("topic").addEventListener("change", () => { state.topic = byId("topic").value; changed(true); });
-  for (const key of /** @type {const} */ (["all", "latency"])) byId(key).addEventListener("change", () => { state[key] = byId(key).checked; changed(); });
-  byId("clear").addEventListener("click", () => { Object.assign(state, { q: "", state: "", topic: "", latency: false }); byId("q").value = ""; fillFilters(); explainText("", false); changed(true); });
-  byId("search").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
+  for (const key of /** @type {const} */ (["a", "b"])) on(key, "change", () => { state[key] = byId(key).value; changed(true); });
+  on("swap", "click", () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); });
+  on("topic", "change", () => { state.topic = byId("topic").value; changed(true); });
+  for (const key of /** @type {const} */ (["all", "latency"])) on(key, "change", () => { state[key] = byId(key).checked; changed(); });
+  on("clear", "click", () => { Object.assign(state, { q: "", state: "", topic: "", latency: false }); byId("q").value = ""; fillFilters(); explainText("", false); changed(true); });
+  on("search", "submit", (event) => event.preventDefault());
   addEventListener("hashchange", followHash);
   addEventListener("popstate", () => { Object.assign(state, readState()); showState(); });
   addEventListener("keydown", (event) => {

@@ -61,7 +61,7 @@ const headElement = () => {
   return make("table", { class: "cells" }, columnWidths(), make("thead", {},
     make("tr", { class: "families" }, make("td", { class: "corner", rowspan: 2 }), spans.map(([family, many]) => make("th", { scope: "colgroup", colspan: many }, make("span", { title: family }, many > 1 ? family : family.replace("TensorRT", "TRT"))))),
     make("tr", { class: "versions" }, columns.map((column) => make("th", { scope: "col", class: columnClass(column), title: column.targets.map((target) => `${target.id}: ${target.name}${ran(target) ? "" : "; not run for this report"}${column.folded ? "; nothing is known in the rows in sight" : ""}`).join("\n") },
-      make("a", { href: `#target-${column.targets[0].id}` }, columnName(column), make("small", {}, column.folded && column.targets.length > 1 ? "no result" : under(column.targets[0]))), endOf(column) ? make("i", { class: "end" }, endOf(column)) : null)))));
+      make("a", { href: `#target-${column.targets[0].id}` }, columnName(column), small(column.folded && column.targets.length > 1 ? "no result" : under(column.targets[0]))), endOf(column) && make("i", { class: "end" }, endOf(column)))))));
 };
 const columnWidths = () => make("colgroup", {}, make("col", { class: "first" }), columns.map(() => make("col", {})));
 /** @type {(row: Row, column: Column) => Element} */
@@ -73,7 +73,7 @@ const cellElement = (row, column) => {
   const [median, gpu] = [medianOf(cell), cell.gpu ? cell.gpu[1] : "CPU"];
   const chips = median === undefined ? [cell.chip] : [ms(median), gpu.replace("NVIDIA ", "").split(" ")[0]];
   const named = `${row.title}, ${column.targets.map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)]}; ${verdictOf(cell)}${news ? `; ${news}` : ""}${median === undefined ? "" : `; median ${ms(median)} on ${gpu}`}`;
-  const anchor = make("a", { href: `#${encodeURIComponent(cell.id)}`, title: named, tabindex: "-1" }, badge(cell), corner ? [" ", make("sup", {}, corner)] : null, chips.map((chip) => chip && [" ", make("small", {}, chip)]));
+  const anchor = make("a", { href: `#${encodeURIComponent(cell.id)}`, title: named, tabindex: "-1" }, badge(cell), corner && [" ", make("sup", {}, corner)], chips.map((chip) => chip && [" ", small(chip)]));
   anchor.setAttribute("aria-label", `${named}. Shown: ${anchor.textContent}`);
   return make("td", { class: `${columnClass(column)} s-${stateOf(cell)} ${news ? `n-${news}` : ""}` }, anchor);
 };
@@ -83,13 +83,13 @@ const sentencesOf = (row) => {
   const told = row.sentences.filter((sentence) => series.has(sentence.series));
   return told.map((sentence) => make("span", { class: "sentence" }, bold(`${sentence.series} `), `${sentence.text}. `));
 };
+const UNFOLD = { class: "unfold", "aria-expanded": "false" };
 /** @type {(row: Row, more: number) => HTMLElement[]} */
 const rowElements = (row, more) => {
-  const unfold = more ? make("button", { type: "button", class: "unfold", "aria-expanded": "false" }, `and ${more} alike`) : null;
-  unfold?.addEventListener("click", () => { unfolded.add(row.id); drawMatrix(); });
+  const unfold = more ? button(`and ${more} alike`, () => { unfolded.add(row.id); drawMatrix(); }, UNFOLD) : null;
   const sentences = sentencesOf(row);
   const line = make("tr", { class: "variant", "data-row": row.index }, make("th", { scope: "row", title: `${row.id}, ${words.roles[row.role]}${row.counterpart ? ` of ${row.counterpart}` : ""}` },
-    make("div", { class: "title" }, row.title, row.role === "workaround" ? make("i", { class: "role" }, "workaround") : null, unfold)), columns.map((column) => cellElement(row, column)));
+    make("div", { class: "title" }, row.title, row.role === "workaround" && make("i", { class: "role" }, "workaround"), unfold)), columns.map((column) => cellElement(row, column)));
   return sentences.length ? [line, make("tr", { class: "words" }, make("td", { colspan: columns.length + 1 }, para(sentences)))] : [line];
 };
 /** @type {(row: Row) => number} */
@@ -121,11 +121,9 @@ const caseElement = (found, its) => {
   const lines = alike(its);
   const lead = asked() || opened.has(found.name) ? lines.length : 1;
   const many = lines.slice(lead).reduce((sum, [, more]) => sum + 1 + more.length, 0);
-  const button = many ? make("button", { type: "button", class: "unfold", "aria-expanded": "false" }, `${many} more`) : null;
-  const titles = many ? make("div", { hidden: "until-found" }, its.slice(1).map(({ title }) => title).join("; ")) : null;
-  const section = make("section", { class: many ? "case short" : "case", "aria-label": found.title, style: null }, make("div", { class: "about" }, make("h3", {}, found.title), make("p", { title: many ? found.summary : null }, found.summary, found.links.map(({ url, title }) => [" ", link(url, title)])), button), titles);
   const open = () => { opened.add(found.name); drawMatrix(found); };
-  button?.addEventListener("click", open);
+  const titles = many ? make("div", { hidden: "until-found" }, its.slice(1).map(({ title }) => title).join("; ")) : null;
+  const section = make("section", { class: many ? "case short" : "case", "aria-label": found.title, style: null }, make("div", { class: "about" }, heading(found.title), make("p", { title: many ? found.summary : null }, found.summary, found.links.map(({ url, title }) => [" ", link(url, title)])), many && button(`${many} more`, open, UNFOLD)), titles);
   titles?.addEventListener("beforematch", open);
   const first = lines.slice(0, lead);
   for (let at = 0; at < first.length; at += CHUNK) {

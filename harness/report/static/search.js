@@ -34,22 +34,22 @@ const SM = /** @type {{ [sm: string]: string }} */ ({ 75: "turing", 80: "ampere"
 /** @type {(text: string) => string} */
 const hardwareWords = (text) => text.replace(/(?:geforce )?\b(?:rtx |gtx )?([2-5]0)[5-9]0(?: ?ti)?(?: super)?\b/gi, "rtx $1").replace(/(?:geforce )?\bgtx (1[06])[5-8]0(?: ?ti)?\b/gi, "gtx $1")
   .replace(/\bsm_?(75|8[0679]|90|1[012]0)\b/gi, (_, sm) => SM[sm]).replace(/\b(?:agx orin|orin (?:nano|nx|agx))\b/gi, "orin");
-const STOP = new Set("a an and any are be can do does fail fails for from gone has have how i in into is it its me my not of on or still support supported than that the there this to version versions was were what when where which who why will with work works you your".split(" "));
+const STOP = new Set("a an and any are be break breaks can cell cells do does fail fails for from gone has have how i in into is it its me my not of on or run still support supported than that the there this to version versions was were what when where which who why will with work works you your".split(" "));
 // Words that a part of the page answers, and no row.
-const LEADS = /** @type {[RegExp, string, string][]} */ ([[/^(?:drivers?|cuda|ngc|containers?|images?|docker|gpus?|cards?)$/, "targets", "Targets: image, CUDA, driver, GPUs"], [/^(?:operators?|ops?|unsupported)$/, "operators", "Operators"],
-  [/^(?:report|send|submit|contribute|problems?|bugs?|issues?|feedback|measurements?|results?)$/, "data", "Data: where to report and send in"], [/^(?:slow|slower|slowest|fast|faster|latency|speed|performance)$/, "latency", ""]]);
+const LEADS = /** @type {[RegExp, string, string][]} */ ([[/^(?:drivers?|cuda|ngc|containers?|images?|gpus?|cards?|measured)$/, "targets", "Targets: image, CUDA, driver, GPUs, last run"], [/^(?:docker|trtexec|reproduce|download)$/, "", "Click on a cell: “Run it” has its docker line and its model"], [/^(?:operators?|ops?|unsupported)$/, "operators", "Operators"],
+  [/^(?:report|send|submit|contribute|problems?|bugs?|issues?|feedback|measurements?|results?)$/, "data", "Data: where to send measurements"], [/^(?:report|wrong|problems?|bugs?|issues?)$/, "", "Click on a cell: “Report this cell as wrong” has a filled text"], [/^(?:slow|slower|slowest|fast|faster|latency|speed|performance)$/, "latency", ""]]);
 // What a word and its relatives begin with: calibration, calibrator, calibrated.
 /** @type {(word: string) => string} */
 const stem = (word) => (word.length > 6 ? word.replace(/(?:ations?|ators?|ating|ated|isations?|izations?|ised|ized|s)$/, "") : word);
 class BadQuery extends Error {}
-/** @type {{ [key: string]: (row: Row, value: string) => boolean }} */
+/** @type {Keys<Row>} */
 const ROW_KEYS = {
   case: (row, value) => row.case.name === value,
   variant: (row, value) => row.name === value || row.id === value,
   op: (row, value) => row.graph.nodes.some(({ op }) => op.toLowerCase() === value),
   tag: (row, value) => [...row.tags, ...row.topics].some((tag) => tag.toLowerCase() === value),
 };
-/** @type {{ [key: string]: (cell: Cell, value: string) => boolean }} */
+/** @type {Keys<Cell>} */
 const CELL_KEYS = {
   state: (cell, value) => stateOf(cell) === value || cell.class === value || cell.verdict === value || cell.basis === value,
   cause: (cell, value) => cell.signature === value,
@@ -69,7 +69,7 @@ const parseQuery = (text) => {
     rest = without;
   }
   const fits = (/** @type {string} */ version) => targets.filter((target) => target.short === version || `${target.version}.`.startsWith(`${version}.`));
-  rest = rest.replace(/(?<![\w.:])(\d+(?:\.\d+)*) *(?:to|->|→|–|-) *(\d+(?:\.\d+)*)(?![\w.])/, (whole, from, to) => {
+  rest = rest.replace(/(\d[\d.]*) than (?:(?:in|on|with) )?(\d[\d.]*)/, "$2 to $1").replace(/(?<![\w.:])(\d+(?:\.\d+)*) *(?:to|->|→|–|-) *(\d+(?:\.\d+)*)(?![\w.])/, (whole, from, to) => {
     const [ends, named] = [[from, to].map(fits), made.columns.length ? targets.filter((target) => made.columns.every((asked) => asked(target))) : targets];
     const near = ends.map((found) => [...found.filter((target) => named.includes(target)).sort((one, other) => Number(seen.has(other.id)) - Number(seen.has(one.id)) || byVersion(other, one)), ...found][0]);
     made.step = near[0] && near[1] ? /** @type {[string, string]} */ (near.map(({ id }) => id)) : null;

@@ -1,7 +1,7 @@
 // ---- from A to B: the kinds of the step stand in results.json; here they are counted, grouped and listed, worst first ----
 const BAD = new Set(["broken", "precision_lost", "builds_without", "otherwise", "slower", "wider"]);
 const kindOf = new Map(words.kinds.map((kind, order) => [kind.id, { ...kind, order }]));
-/** @type {(row: Row, from: number, to: number) => { kind: string; detail: string }[]} */
+/** @type {KindsOf} */
 const kindsOf = (row, from, to) => {
   const [old, now] = [row.steps.known[from], row.steps.known[to]];
   return row.steps.kinds.filter(([one, other]) => one === old && other === now).map(([, , kind, detail]) => ({ kind, detail: data.steps.details[detail] }));
@@ -13,7 +13,7 @@ const comparable = (row, from, to) => {
   return known(row.cells[from]) && known(row.cells[to]) && !row.steps.open.some(([one, other]) => one === old && other === now);
 };
 // A line of the list: rows of one kind with one cause, one thing to do and one basis.
-/** @type {(from: Target, to: Target, fits: (row: Row) => boolean) => StepLine[]} */
+/** @type {StepLines} */
 const stepLines = (from, to, fits) => {
   /** @type {Map<string, StepLine>} */
   const found = new Map();
@@ -44,7 +44,7 @@ const troublesOf = (from, to) => {
   return state.topic ? [] : to.troubles.filter(({ signature }) => !old.has(signature) && !shown.has(signature));
 };
 // The first headline that fits, as `trt-compat diff` has it.
-/** @type {(from: Target, to: Target, lines: StepLine[], troubles: Reported[], fits: (row: Row) => boolean) => string} */
+/** @type {HeadlineOf} */
 const headlineOf = (from, to, lines, troubles, fits) => {
   const count = (/** @type {string} */ kind) => lines.filter((line) => line.kind === kind).reduce((sum, line) => sum + line.rows.length, 0);
   const [broken, lost, fixed, gained, alone] = ["broken", "precision_lost", "fixed", "precision_gained", "alone"].map(count);
@@ -66,10 +66,10 @@ const lineElement = (line, to) => {
   const named = (/** @type {{ row: Row, text: string, detail: string }} */ { row, text, detail }) => [cellLink(row.cells[to.index].id, row.title), make("span", { class: "does" }, ` ${text}${detail && detail !== text ? `: ${detail}` : ""}`)];
   const name = line.kind === "alone" ? `Fails on ${to.short}; ${before().short} not known` : kindOf.get(line.kind)?.name || line.kind;
   return make("li", { class: `line u-${line.kind}` }, make("span", { class: "mark", "aria-hidden": "true" }, MARKS[line.kind] || (BAD.has(line.kind) || line.kind === "alone" ? "✕" : "·")),
-    make("div", { class: "what" }, bold(name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "] : null,
-      para(named(first)), more.length ? folded(`and ${more.length} more alike`, () => more.map((one) => para(named(one)))) : null),
+    make("div", { class: "what" }, bold(name), line.rows.length > 1 && make("span", { class: "count" }, line.rows.length), " ", line.cause && [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "],
+      para(named(first)), more.length && folded(`and ${more.length} more alike`, () => more.map((one) => para(named(one))))),
     make("div", { class: "meanwhile" }, line.instead.length ? [bold("Instead "), listed(line.instead.map((id) => { const row = rowOf.get(id); const cell = row?.cells[to.index]; return row && cell ? [cellLink(cell.id, row.title), ` (${known(cell) ? verdictOf(cell) : `not tried on ${to.short}`})`] : id; }))] : null),
-    make("div", { class: "sure" }, line.sure, line.sources ? make("small", {}, line.sources) : null));
+    make("div", { class: "sure" }, line.sure, line.sources && small(line.sources)));
 };
 /** @type {(trouble: Reported) => Element} */
 const troubleElement = ({ signature, seen }) => make("li", { class: "line u-broken" }, make("span", { class: "mark", "aria-hidden": "true" }, "!"),
@@ -89,7 +89,7 @@ const allowedElement = (to) => {
 };
 const MOST_TO_RUN = 6;
 // What to run where a side was not measured: the rows that are worst or of which nothing is known, seeds first.
-/** @type {(from: Target, to: Target, fits: (row: Row) => boolean) => Element | null} */
+/** @type {ToRun} */
 const toRun = (from, to, fits) => {
   const open = rows.filter((row) => fits(row) && [from, to].some(({ index }) => !["measured", "measured before"].includes(basisOf(row.cells[index])) && row.cells[index].class !== "not_applicable"));
   const worth = (/** @type {Row} */ row) => (failing(row.cells[to.index]) ? 0 : 2) + (row.role === "reproducer" ? 0 : 1) + (row.case.seed === null ? 4 : 0);
@@ -97,7 +97,7 @@ const toRun = (from, to, fits) => {
   if (!chosen.length) return null;
   const line = `trt-compat run --target ${from.id} --target ${to.id} -k "${chosen.map((row) => row.id).join(" or ")}"`;
   const needs = [...new Set([from, to].filter((target) => !ran(target)).map((target) => target.needs))].join("; ");
-  return make("div", { class: "to-run" }, fold(`Run these ${chosen.length} to be sure`, command(line), aside(`${needs ? `It needs ${needs}. ` : ""}Results: `, mono("trt-compat submit"), words.home ? [" to ", link(words.home, words.home)] : null, ".")));
+  return make("div", { class: "to-run" }, fold(`Run these ${chosen.length} to be sure`, command(line), aside(`${needs ? `It needs ${needs}. ` : ""}Results: `, mono("trt-compat submit"), words.home && [" to ", link(words.home, words.home)], ".")));
 };
 const drawStep = () => {
   const most = NARROW.matches ? 0 : 2;
@@ -109,11 +109,11 @@ const drawStep = () => {
   const neither = rows.filter((row) => fits(row) && !known(row.cells[from.index]) && !known(row.cells[to.index])).length;
   const items = [...told.map((line) => () => lineElement(line, to)), ...troubles.map((trouble) => () => troubleElement(trouble))];
   const lined = (/** @type {(() => Element)[]} */ some) => make("ol", { class: "lines" }, some.map((item) => item()));
-  byId("step-answer").replaceChildren(...[make("p", { class: "headline" }, headlineOf(from, to, lines, troubles, fits)),
-    from.product === to.product ? null : aside(`${from.product} and ${to.product} are different products: this is no upgrade.`),
-    items.length && most ? lined(items.slice(0, most)) : null,
-    make("div", { class: "folds" }, items.length > most ? folded(counted(items.length - most, most ? "more change" : "change"), () => lined(items.slice(most))) : null,
-    toRun(from, to, fits), quiet.length ? folded(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, () => lined(quiet.map((line) => () => lineElement(line, to)))) : null, neither ? aside(`${counted(neither, "variant")} with no result on either.`) : null), allowedElement(to)].filter((part) => part !== null));
+  byId("step-answer").replaceChildren(...nodes([make("p", { class: "headline" }, headlineOf(from, to, lines, troubles, fits)),
+    from.product !== to.product && aside(`${from.product} and ${to.product} are different products: this is no upgrade.`),
+    items.length && most && lined(items.slice(0, most)),
+    make("div", { class: "folds" }, items.length > most && folded(counted(items.length - most, most ? "more change" : "change"), () => lined(items.slice(most))),
+    toRun(from, to, fits), quiet.length && folded(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} with a result on ${from.short} only`, () => lined(quiet.map((line) => () => lineElement(line, to)))), neither && aside(`${counted(neither, "variant")} with no result on either.`)), allowedElement(to)]));
 };
 /** @type {(pick: HTMLSelectElement, chosen: string) => void} */
 const fillPicker = (pick, chosen) => {
