@@ -305,8 +305,7 @@ def _printed(signature: Signature, cell: Known) -> str:
 
 def gpus_of(cell: Known) -> set[str]:
     """Return the GPUs that a cell was measured on, or `NO_GPU`."""
-    on = {each.gpu or NO_GPU for each in cell.by_gpu if each.cls not in UNJUDGED}
-    return on or {cell.gpu[1] if cell.gpu else NO_GPU}
+    return {each.gpu or NO_GPU for each in cell.by_gpu if each.cls not in UNJUDGED} or {NO_GPU}
 
 
 def _plain(text: str) -> str:

@@ -7,15 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from harness.known.further import (
-    Became,
-    Blocker,
-    Blockers,
-    Further,
-    LeftFloat,
-    Tried,
-    Workarounds,
-)
+from harness.known.further import Became, Blocker, Blockers, Further, LeftFloat, Tried, Workarounds
 from harness.text import clip, some
 from harness.words import PREDICATE, said
 

@@ -53,13 +53,10 @@ READING = (
     ("a + b", "one layer that does the work of the nodes a and b, in this order"),
     (
         "w + w_quantize + conv",
-        "the same, of explicit quantisation: a weight, its QuantizeLinear, the node that uses it",
+        "the same, quantised explicitly: a weight, its QuantizeLinear, then their node",
     ),
     ("PWN(a, b)", "pointwise nodes merged into one; PWN(PWN(Sigmoid), Mul) is SiLU"),
-    (
-        "{ForeignNode[a...b]}",
-        "all that lies between the nodes a and b, given to the graph compiler as one piece",
-    ),
+    ("{ForeignNode[a...b]}", "all between the nodes a and b, given to the graph compiler as one piece"),
     ("a || b", "nodes side by side that read the same tensor, merged into one"),
     ("node_of_x", "a node that has no name in the model; x is its first output"),
     ("(Unnamed Layer* 269) [Shuffle]", "the engine's layer 269, made by the parser; no node has this name"),
@@ -150,20 +147,17 @@ def render(
     places = [kinds.setdefault(json.dumps(cell), len(kinds)) for cell in early]
     cases = [{**case, "variants": list(map(_told, case["variants"]))} for case in data["cases"]]
     first = {**data, "cells": list(map(json.loads, kinds)), "places": places, "cases": cases}
-    return (
-        environment(STATIC)
-        .get_template("index.html.j2")
-        .render(
-            data=data,
-            seeds=_seeds(data),
-            style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
-            script=Markup(script),  # noqa: S704
-            policy=policy(style, script),
-            results=_packed(first),
-            words=_packed(_words(suites, further, small)),
-            late=_packed(late),
-            models=_packed(coded),
-        )
+    template = environment(STATIC).get_template("index.html.j2")
+    return template.render(
+        data=data,
+        seeds=_seeds(data),
+        style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
+        script=Markup(script),  # noqa: S704
+        policy=policy(style, script),
+        results=_packed(first),
+        words=_packed(_words(suites, further, small)),
+        late=_packed(late),
+        models=_packed(coded),
     )
 
 
@@ -185,16 +179,13 @@ def _words(
     suites: Mapping[str, str], further: Sequence[Sequence[str]], models: Mapping[str, bytes]
 ) -> dict[str, Any]:
     """Return the data of the app beside results.json: names of classes and kinds, and the paste box's data."""
-    marks = {str(cls): asdict(mark) for cls, mark in MARKS.items()}
-    kinds = [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()]
-    roles = {str(role): name for role, name in ROLES.items()}
     return {
-        "marks": marks,
-        "kinds": kinds,
+        "marks": {str(cls): asdict(mark) for cls, mark in MARKS.items()},
+        "kinds": [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()],
         "headlines": HEADLINES,
         "counted": COUNTED,
         "generations": {each.capability: each.architecture for each in GENERATIONS},
-        "roles": roles,
+        "roles": {str(role): name for role, name in ROLES.items()},
         "reading": READING,
         "replaced": names.replaced(),
         "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],

@@ -156,12 +156,7 @@ class Refused(Exception):
         self.reason = reason
 
 
-def with_models(
-    cases: Iterable[Case],
-    folder: Path,
-    *,
-    seconds: float = SECONDS,
-) -> tuple[Case, ...]:
+def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS) -> tuple[Case, ...]:
     """Return the cases of a folder with every model built, and the names in each variant looked up in its graph.
 
     A variant whose model cannot be built, or that names a missing node, is `Unbuildable`; one that has come through

@@ -56,11 +56,7 @@ def git(*arguments: str) -> str:
     """Return Git's answer on the harness's checkout, "" if it fails or is not there."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(TOP), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
+            ["git", "-C", str(TOP), *arguments], capture_output=True, text=True, timeout=20, check=False
         )
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -19,14 +19,7 @@ from harness.run.docker import PROJECT_LABEL, DaemonRefused, Image, ImageRefused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
 from harness.run.provision.host import Host
-from harness.run.provision.model import (
-    BrokenOff,
-    Environment,
-    NeedsPull,
-    NotMade,
-    Unavailable,
-    Unreachable,
-)
+from harness.run.provision.model import BrokenOff, Environment, NeedsPull, NotMade, Unavailable, Unreachable
 from harness.run.provision.packages import asked_for, shim_line
 from harness.run.provision.requirements import architecture
 from harness.shipped import installed, shipped

@@ -188,13 +188,7 @@ def _venv(target: Target, why: str, *, allow_build: bool) -> Environment:
         python = str(made)
         note = f"{target.name} runs in a virtual environment, {why}."
     return Environment(
-        via="venv",
-        target=target.name,
-        python=python,
-        packages=pins,
-        note=note,
-        folder=folder,
-        files=files,
+        via="venv", target=target.name, python=python, packages=pins, note=note, folder=folder, files=files
     )
 
 
