@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from harness.case import Expectation
 from harness.compare.kinds import Kind
 from harness.compare.step import Step, StepRow, Trouble, instead, step
 from harness.known.model import Known, VariantView
 from harness.record.outcome import Latency, Outcome
 from harness.report.model import Results
-from harness.words import Basis, Class, Role
+from harness.words import Basis, Class, Engine, Role
 from tests.compare.handmade import INT8, known, variant
 from tests.report import factory
 from tests.report.factory import L4, T4
@@ -49,6 +50,28 @@ def test_a_cell_that_nobody_ran_is_newly_unknown_and_nothing_else() -> None:
     found = judged(factory.outcome(FREE, "rtx16"))
     assert (only(found).kind, only(found).text) == (Kind.NEWLY_UNKNOWN, "builds (INT8 1/1) → not run")
     assert only(found).sure == "measured"
+
+
+def test_measurements_made_before_are_compared_on_the_gpu_that_both_sides_had() -> None:
+    """The worse one, of another GPU, is no failure that the new side mends."""
+
+    def on(gpu: str, outcome: Class, versions: str) -> Expectation:
+        fields: Any = {"engine": Engine.TENSORRT, "compute_capability": "9.0", "product": gpu}
+        return Expectation(outcome, versions, None, Basis.MEASURED, f"On an {gpu}.", **fields)
+
+    claims = (
+        on("H100", Class.OK, "==8.6.*"),
+        on("H200", Class.INACCURATE, "==8.6.*"),
+        on("H100", Class.OK, "==10.2.*"),
+    )
+    made = factory.case()
+    variants = [replace(each, expectations=claims if each.name == FREE else ()) for each in made.variants]
+    results = factory.assemble(factory.matrix(), (replace(made, variants=tuple(variants)),), {})
+    cell = results.cell("conv_silu", FREE, "trt86")
+    assert (cell.cls, cell.gpu) == (Class.INACCURATE, ("9.0", "H200"))
+    found = between(results, "trt86", "trt102")
+    assert found.headline == "On Hopper (SM 9.0): Nothing breaks or loses precision, of 1 known on both."
+    assert not [row for row in found.rows if row.variant == f"conv_silu.{FREE}"]
 
 
 def test_fixed_names_the_cause_that_is_gone() -> None:
