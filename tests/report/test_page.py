@@ -243,6 +243,7 @@ def test_a_cell_opens_with_its_verdict_cause_and_lines_to_run_and_closes_again(o
     cell = page.locator('#grid a[aria-label*="rtx17: Fails"]').first
     cell.click()
     panel = page.locator("#panel")
+    panel.locator("h2").wait_for()
     text = panel.inner_text()
     assert text.index("Fails: ") < text.index("Why") < text.index("Run it")
     assert "No implementation for" in text
@@ -318,6 +319,8 @@ def test_an_audit_finds_no_violation(
         tab.click()
         assert violations(made) == []
     made.page.locator('#grid a[aria-label*="rtx17: Fails"]').first.click()
+    made.page.locator("#panel h2").wait_for()
+    made.page.get_by_text("Report this cell as wrong").click()
     assert violations(made) == []
     made.context.close()
 

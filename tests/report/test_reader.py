@@ -99,11 +99,65 @@ def test_two_versions_make_a_step_of_the_hardware_named(read: Page, words: str, 
         ("GTX 1080", "TensorRT 8.6"),
         ("operators not supported in 10.0", "BitShift"),
         ("Einsum", "TensorRT reads it from 8.5 or before it"),
-        ("report a problem", "Data"),
+        ("report a wrong cell", "Report this cell as wrong"),
+        ("send measurements", "Data"),
+        ("how do I run this in docker", "Run it"),
+        ("What was measured, with which driver?", "Targets"),
     ],
 )
 def test_the_box_says_its_answer_where_no_row_has_it(read: Page, words: str, said: str) -> None:
     assert said in ask(read, words)
+
+
+@pytest.mark.parametrize("words", ["report a problem", "ONNX operators not supported in 10.0", "RTX 5090"])
+def test_an_answer_under_the_box_stays_in_sight_when_enter_is_pressed(read: Page, words: str) -> None:
+    ask(read, words)
+    box: Any = read.locator("#errors-like").bounding_box()
+    assert 0 <= box["y"] < 400
+
+
+def test_rows_come_into_sight_when_enter_is_pressed_and_they_are_the_answer(read: Page) -> None:
+    ask(read, "depthwise convolution")
+    box: Any = read.locator("#grid tr.variant").first.bounding_box()
+    assert 0 <= box["y"] < 400
+
+
+def test_two_versions_that_are_compared_make_a_step_and_name_what_is_slower(read: Page) -> None:
+    read.locator("#a").select_option("rtx16")
+    said = ask(read, "What is slower in 10.6 than in 8.6?")
+    assert [read.locator(f"#{end}").input_value() for end in "ab"] == ["trt86", "trt106"]
+    assert "% slower" in said
+
+
+def test_an_error_says_which_versions_had_it_and_since_when_a_row_works(read: Page) -> None:
+    read.locator("#q").fill("Could not find any implementation for node /model.0/conv/Conv.")
+    found = read.locator("#answer > .found").first.inner_text()
+    assert "Seen on TensorRT 10.2" in found
+    assert "fixed by 10.6 (measured)" in found
+
+
+def test_the_reason_from_the_tactics_stands_first_where_no_signature_fits(read: Page) -> None:
+    read.evaluate("location.hash = '#depthwise_qdq.qdq-group4-trt86'")
+    read.locator("#panel h2").wait_for()
+    panel = read.locator("#panel").inner_text()
+    assert "INT8 was not offered" in panel.partition("Why\n")[2][:200]
+    assert "Not known" not in panel.partition("Change")[0]
+
+
+def test_a_wrong_cell_is_reported_by_a_filled_text(read: Page) -> None:
+    read.evaluate("location.hash = '#depthwise_qdq.qdq-group4-trt86'")
+    read.get_by_text("Report this cell as wrong").click()
+    text = read.locator("#panel details[open] pre").inner_text()
+    for part in (
+        "depthwise_qdq.qdq-group4-trt86",
+        "TensorRT 8.6",
+        "H100",
+        "loses precision",
+        "trtexec",
+        "My GPU",
+    ):
+        assert part in text
+    assert read.get_by_role("button", name="Copy the report").is_visible()
 
 
 def test_latency_is_shown_with_its_gpu_for_the_columns_that_have_any(read: Page) -> None:
