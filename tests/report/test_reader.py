@@ -116,6 +116,13 @@ def test_an_answer_under_the_box_stays_in_sight_when_enter_is_pressed(read: Page
     assert 0 <= box["y"] < 400
 
 
+def test_why_in_fp32_finds_the_row_that_loses_int8_and_its_cell_says_why(read: Page) -> None:
+    ask(read, "Why is my depthwise convolution in FP32?")
+    read.locator("#grid td.to.s-lost a").first.click()
+    read.locator("#panel h2").wait_for()
+    assert "ran in FP32, not INT8" in read.locator("#panel").inner_text()
+
+
 def test_rows_come_into_sight_when_enter_is_pressed_and_they_are_the_answer(read: Page) -> None:
     ask(read, "depthwise convolution")
     box: Any = read.locator("#grid tr.variant").first.bounding_box()

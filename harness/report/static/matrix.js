@@ -97,7 +97,7 @@ const newsOf = (row) => {
   const kinds = kindsOf(row, before().index, after().index).filter(({ kind }) => kind !== "newly_unknown");
   const cells = columns.flatMap((column) => column.targets.map((target) => row.cells[target.index]));
   const called = [row.title, row.case.title].map((text) => filter.query.words.filter((test) => test(text.toLowerCase())).length);
-  return 16 * (called[0] + called[1]) + (kinds.length ? 8 : 0) + (failing(row.cells[after().index]) ? 4 : 0) + (cells.some(failing) ? 2 : 0) + (cells.some(known) ? 1 : 0);
+  return 16 * (called[0] + called[1] + (filter.query.cells.length && cellFits(row.cells[after().index]) ? 2 : 0)) + (kinds.length ? 8 : 0) + (failing(row.cells[after().index]) ? 4 : 0) + (cells.some(failing) ? 2 : 0) + (cells.some(known) ? 1 : 0);
 };
 // Rows of one sweep or role that are alike in all columns are one until they are unfolded.
 /** @type {(found: Row[]) => [row: Row, more: Row[]][]} */

@@ -32,11 +32,11 @@ const HARDWARE = [...new Set(targets.flatMap(hardware))].sort((one, other) => ot
 // Cards and boards by the names that people have for them, as the columns name their generation.
 const SM = /** @type {{ [sm: string]: string }} */ ({ 75: "turing", 80: "ampere", 86: "ampere", 87: "orin", 89: "ada", 90: "hopper", 100: "blackwell", 110: "thor", 120: "blackwell" });
 /** @type {(text: string) => string} */
-const hardwareWords = (text) => text.replace(/(?:geforce )?\b(?:rtx |gtx )?([2-5]0)[5-9]0(?: ?ti)?(?: super)?\b/gi, "rtx $1").replace(/(?:geforce )?\bgtx (1[06])[5-8]0(?: ?ti)?\b/gi, "gtx $1")
+const hardwareWords = (text) => text.replace(/^(\s*why\b.*)\bfp(?:16|32)\b/i, "$1 state:lost").replace(/(?:geforce )?\b(?:rtx |gtx )?([2-5]0)[5-9]0(?: ?ti)?(?: super)?\b/gi, "rtx $1").replace(/(?:geforce )?\bgtx (1[06])[5-8]0(?: ?ti)?\b/gi, "gtx $1")
   .replace(/\bsm_?(75|8[0679]|90|1[012]0)\b/gi, (_, sm) => SM[sm]).replace(/\b(?:agx orin|orin (?:nano|nx|agx))\b/gi, "orin");
-const STOP = new Set("a an and any are be break breaks can cell cells do does fail fails for from gone has have how i in into is it its me my not of on or run still support supported than that the there this to version versions was were what when where which who why will with work works you your".split(" "));
+const STOP = new Set("a an and any are be break breaks can cell cells do does fail fails for from gone has have how i in into is it its me my not of on or run still support supported than that the there this to version versions was were what when where which who will with work works you your".split(" "));
 // Words that a part of the page answers, and no row.
-const LEADS = /** @type {[RegExp, string, string][]} */ ([[/^(?:drivers?|cuda|ngc|containers?|images?|gpus?|cards?|measured)$/, "targets", "Targets: image, CUDA, driver, GPUs, last run"], [/^(?:docker|trtexec|reproduce|download)$/, "", "Click on a cell: “Run it” has its docker line and its model"], [/^(?:operators?|ops?|unsupported)$/, "operators", "Operators"],
+const LEADS = /** @type {[RegExp, string, string][]} */ ([[/^(?:drivers?|cuda|ngc|containers?|images?|gpus?|cards?|measured)$/, "targets", "Targets: image, CUDA, driver, GPUs, last run"], [/^why$/, "", "Click on a cell for its reason"], [/^(?:docker|trtexec|reproduce|download)$/, "", "Click on a cell: “Run it” has its docker line and its model"], [/^(?:operators?|ops?|unsupported)$/, "operators", "Operators"],
   [/^(?:report|send|submit|contribute|problems?|bugs?|issues?|feedback|measurements?|results?)$/, "data", "Data: where to send measurements"], [/^(?:report|wrong|problems?|bugs?|issues?)$/, "", "Click on a cell: “Report this cell as wrong” has a filled text"], [/^(?:slow|slower|slowest|fast|faster|latency|speed|performance)$/, "latency", ""]]);
 // What a word and its relatives begin with: calibration, calibrator, calibrated.
 /** @type {(word: string) => string} */

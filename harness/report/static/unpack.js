@@ -6,7 +6,7 @@ const messageOf = (error) => (error instanceof Error ? error.message : String(er
 /** @type {(id: string) => Promise<any>} */
 const unpacked = async (id) => {
   const text = (byId(id) || await new Promise((done) => { addEventListener("DOMContentLoaded", () => done(byId(id))); })).textContent;
-  // Many times as fast, where the browser has it.
+  // Faster, where it is there.
   const bytes = /** @type {any} */ (Uint8Array).fromBase64?.(text) || Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 };
