@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
+import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
+from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from harness.report.page import unpacked
 
 
 class Read(HTMLParser):
@@ -43,6 +48,16 @@ class Read(HTMLParser):
     def title(self) -> str:
         """Return the text of its title."""
         return "".join(self.texts["title"])
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """Return what a report's page holds of results.json, its cells whole."""
+    parts = re.findall(r'id="(?:results|late)" data-gzip>(.*?)</script>', unpacked(page), re.DOTALL)
+    first, late = map(json.loads, parts)
+    first["cells"] = [
+        first["cells"][place] | more for place, more in zip(first.pop("places"), late, strict=True)
+    ]
+    return dict(first)
 
 
 def read_pages(files: Mapping[str, str]) -> dict[str, Read]:
