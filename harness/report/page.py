@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -22,6 +23,7 @@ from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
 from harness.known.claim import GENERATIONS
 from harness.layers import names as layer_names
+from harness.matrix.operators import node_tests
 from harness.report.labels import KINDS, MARKS, ROLES
 from harness.text import visible
 
@@ -119,6 +121,8 @@ _LIMITS = {
     "deepest": layer_names.DEEPEST,
 }
 #: The fields of a signature that the script reads as they are.
+#: Ends of node tests that speak of the operator; a refusal may be of the test's form, axes that are no constants.
+_ENDS = {"wrong": "Wrong numbers", "crashed": "Ends the process"}
 _AS_IT_IS = (
     *("id", "title", "cause", "advice", "harmless", "links", "versions"),
     *("standard_op", "phases", "operator", "kind", "not_yet"),
@@ -257,7 +261,17 @@ def explaining() -> dict[str, Any]:
         "owners": javascript(names.OWNER.pattern),
         "generic": sorted(names.GENERIC),
         "operators": {name: names.read_since(name) for name in names.operators()},
+        "tests": [[told, *(_ended(end, at) for at in (0, 1))] for end, told in _ENDS.items()],
     }
+
+
+def _ended(end: str, at: int) -> str:
+    """Return the operators with node tests that ended so on one version, each with how many of how many."""
+    ran = [test for test in node_tests() if test.ends[at] != "-"]
+    all_of, so = (
+        Counter(test.operator for test in each) for each in (ran, [t for t in ran if t.ends[at] == end])
+    )
+    return ", ".join(f"{name} ({count} of {all_of[name]})" for name, count in sorted(so.items()))
 
 
 def _signature(signature: Signature) -> dict[str, Any]:

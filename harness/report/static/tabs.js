@@ -65,7 +65,7 @@ const dataTab = () => [para("Beside this file, in the folder of the report: ", [
   make("p", { id: "send" }, "Have one of the GPUs that nobody ran? ", mono("trt-compat submit"), " makes a file of your results; send it ", words.issues ? ["to ", link(words.issues, words.issues)] : "to who published this page", words.home && ["; the project is at ", link(words.home, words.home)], ".")];
 const operatorsTab = () => {
   const firsts = [...new Set(Object.values(words.errors.operators).map((/** @type {any} */ { first }) => first))].sort();
-  return [para("The first TensorRT whose parser reads each, by NVIDIA's tables (docs/operators.md of onnx-tensorrt), and how many rows have it. ", mono("trt-compat check model.onnx"), " tells which types your model needs."),
+  return [para("The first TensorRT whose parser reads each, by NVIDIA's tables, and how many rows have it."), table(["ONNX's tests of an operator, on an H100", "8.6.1", "10.6.0"], words.errors.tests),
     table(["TensorRT reads", "Operators"], firsts.map((first) => [capital(first), listed(Object.keys(words.errors.operators).filter((name) => words.errors.operators[name].first === first).map((name) => { const its = rows.filter((row) => row.graph.nodes.some(({ op }) => op === name)).length; return its ? make("a", { href: `?q=op:${name}` }, `${name} (${its})`) : name; }))]))];
 };
 /** @type {{ [tab: string]: () => Content }} */
