@@ -46,10 +46,13 @@ NO_IMPLEMENTATION = re.compile(
     r"[Cc]ould not find any implementation for node:? (?P<node>[^\s.…)](?:(?! In \w+ at |\.? due to insuff)[^\n])*)",
     re.ASCII,
 )
-#: A layer of a loop, the nodes that make loops, and the way to a layer inside of a branch, before its own name.
-LOOP = re.compile(r"\(Unnamed Loop\* \d{1,4}\)", re.ASCII)
+#: A layer of a loop, the nodes that make loops, and the way to a layer inside of a branch or loop, before its own name.
+LOOP = re.compile(r"\(Unnamed Loop\* (\d{1,4})\)", re.ASCII)
 LOOPING = frozenset({"LSTM", "GRU", "RNN", "Loop", "Scan"})
-INSIDE = re.compile(r"\A\$\$myelin\$\$\(Unnamed IfConditional\* \d{1,4}\)\^(?:[^^]*\^)*", re.ASCII)
+_BODIED = frozenset({"Loop", "Scan", "If"})
+INSIDE = re.compile(
+    r"\A\$\$myelin\$\$\(Unnamed (?:IfConditional|Loop)\* \d{1,4}\)\^(?:[^^]*\^)*(?!\(Unnamed )", re.ASCII
+)
 #: In how many messages before the layer a reason of it stands.
 NEAR = 40
 #: Refusals of one text whose places are looked up: each look-up goes through all that the logger said.
@@ -104,9 +107,19 @@ def find_place(
 
 
 def _loop_of(name: str, nodes: tuple[Node, ...]) -> Node | None:
-    """Return the only node that makes a loop, of a layer inside of one: those of LSTM, GRU and RNN have no name."""
-    loops = [node for node in nodes if node.op in LOOPING] if LOOP.search(name) else []
-    return loops[0] if len(loops) == 1 else None
+    """Return the node that makes the loop of a layer, if the loop's number or the layer tells which.
+
+    Loops are numbered as they are parsed, those in bodies too. Only layers of LSTM, GRU and RNN have no name.
+    """
+    numbers, loops = LOOP.findall(name), [node for node in nodes if node.op in LOOPING]
+    if not numbers or len(loops) == 1:
+        return loops[0] if numbers else None
+    first = next((at for at, node in enumerate(nodes) if node.op in _BODIED), len(nodes))
+    counted = [node for node in nodes[: first + 1] if node.op in LOOPING]
+    if int(numbers[0]) < len(counted):
+        return counted[int(numbers[0])]
+    unnamed = [node for node in nodes[first:] if node.op in LOOPING - _BODIED]
+    return unnamed[0] if len(unnamed) == len(numbers) == 1 and ")^(Unnamed Layer" in name else None
 
 
 def _looked_up(outcome: Outcome, text: str, operator: str, *, at_error: bool) -> Iterator[Place]:

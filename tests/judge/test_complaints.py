@@ -330,13 +330,25 @@ def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
     ("name", "nodes", "place"),
     [
         ("$$myelin$$(Unnamed Loop* 0)^(Unnamed Layer* 27) [Matrix Multiply]", "Relu LSTM", ("LSTM", "/LSTM")),
-        ("$$myelin$$(Unnamed Loop* 0)^(Unnamed Layer* 27) [Shuffle]", "LSTM GRU", None),
+        ("$$myelin$$(Unnamed Loop* 0)^(Unnamed Layer* 27) [Shuffle]", "LSTM GRU", ("LSTM", "/LSTM")),
+        ("$$myelin$$(Unnamed Loop* 1)^(Unnamed Layer* 27) [Shuffle]", "LSTM GRU Loop", ("GRU", "/GRU")),
+        ("$$myelin$$(Unnamed Loop* 0)^node_Einsum_2", "Loop LSTM", ("Loop", "/Loop")),
+        ("$$myelin$$(Unnamed Loop* 1)^(Unnamed Layer* 40) [Matrix Multiply]", "Loop LSTM", ("LSTM", "/LSTM")),
+        # The first loop, or a branch, may hold loops of its own: the number may be any other's.
+        ("$$myelin$$(Unnamed Loop* 2)^(Unnamed Layer* 55) [Shuffle]", "Loop LSTM GRU", None),
+        ("$$myelin$$(Unnamed Loop* 1)^(Unnamed Layer* 55) [Shuffle]", "If LSTM GRU", None),
+        (
+            "$$myelin$$(Unnamed Loop* 1)^(Unnamed Loop* 2)^(Unnamed Layer* 35) [Shuffle]",
+            "Loop Scan LSTM",
+            None,
+        ),
+        ("$$myelin$$(Unnamed Loop* 1)^node_of_b", "Loop Scan", ("", "node_of_b")),
         ("$$myelin$$(Unnamed IfConditional* 0)^$$myelin$$then^then/MatMul", "If Relu", ("", "then/MatMul")),
     ],
 )
 def test_a_layer_of_a_loop_or_a_branch_has_the_name_of_its_node(
     name: str, nodes: str, place: tuple[str, str] | None
 ) -> None:
-    """As TensorRT for RTX 1.7 printed them; one of several loops keeps the engine's name."""
+    """As TensorRT for RTX 1.7 printed them; a layer that may be of any of several loops keeps the engine's name."""
     record = made_of(nodes=tuple(Node(f"/{op}", op) for op in nodes.split()))
     assert find_place(record, "cannot compile", node=name) == (place or ("", name))
