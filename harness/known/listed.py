@@ -148,11 +148,15 @@ def _limit(use: Use) -> bool | None:
     return None if k is None else bool(np.all(np.asarray(k) <= _MOST_K))
 
 
-def _static_axis(use: Use) -> bool | None:
-    axis, shape = use.attribute("axis", -1), use.shape()
+def _along_axis(use: Use, usual: int) -> int | None:
+    axis, shape = use.attribute("axis", usual), use.shape()
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return None
-    return True if shape[axis] is not None else None
+    return shape[axis]
+
+
+def _static_axis(use: Use) -> bool | None:
+    return None if _along_axis(use, -1) is None else True
 
 
 def _real(use: Use) -> bool | None:
@@ -160,9 +164,22 @@ def _real(use: Use) -> bool | None:
     return None if not shape or shape[-1] is None else len(shape) < 3 or shape[-1] == 1  # noqa: PLR2004
 
 
+def _parts_alike(use: Use) -> bool | None:
+    many, length = use.attribute("num_outputs"), _along_axis(use, 0)
+    return length % many == 0 if isinstance(many, int) and many and length is not None else not many or None
+
+
+def _axes_all(use: Use) -> bool | None:
+    axes, shape = use.values(1), use.shape()
+    if not use.given(1) or axes is None or not axes.size:
+        return bool(not use.given(1) or axes is not None)
+    return None if shape is None else len({int(each) % len(shape) for each in axes.ravel()}) == len(shape)
+
+
 def _axes_or_sizes(use: Use) -> bool | None:
-    extents = use.scope.shapes.get(use.given(0))
-    if use.listed("axes") or use.given(1):
+    extents, source = use.scope.shapes.get(use.given(0)), use.scope.producer(use.given(0))
+    # The engine knows how many sizes a shape has, also where shape inference does not know them.
+    if use.listed("axes") or use.given(1) or (source is not None and source.op_type == "Shape"):
         return True
     # A name that shape inference made up may stand for a size that the engine knows.
     named = [each for each in extents or () if isinstance(each, str) and not each.startswith("unk__")]
@@ -191,6 +208,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     ),
     "attention-outputs": lambda use: not any(use.node.output[1:]),
     "attention-rank": lambda use: _all(*(use.rank(at, 4) for at in range(4) if use.given(at))),
+    "axes-all": _axes_all,
     "axes-or-sizes": _axes_or_sizes,
     "branches-broadcast": lambda use: _branches(use, broadcast=True),
     "branches-rank": lambda use: _branches(use, broadcast=False),
@@ -225,6 +243,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
         not use.attribute("noop_with_empty_axes", 0) or use.listed("axes") or use.given(1)
     ),
     "whole-shape": lambda use: not use.attribute("start", 0) and use.attribute("end") is None,
+    "parts-alike": _parts_alike,
     "pads-alike": lambda use: _halves(use.listed("pads")),
     "plain-value": lambda use: (
         not {"sparse_value", "value_string", "value_strings"} & {item.name for item in use.node.attribute}

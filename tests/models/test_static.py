@@ -82,6 +82,20 @@ def test_a_size_that_shape_inference_made_up_may_be_one_that_the_engine_knows() 
     assert states(model, "8.6.1") == ["restricted"]
 
 
+def squeezed_rank() -> onnx.ModelProto:
+    """Return a model that squeezes the number of a tensor's axes, which shape inference does not know."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["c"], name="c", to=TensorProto.FLOAT),
+        helper.make_node("Reshape", ["c", "to"], ["r"], name="r"),
+        helper.make_node("Shape", ["r"], ["s"], name="s"),
+        helper.make_node("Squeeze", ["s"], ["y"], name="n"),
+    ]
+    value = helper.make_tensor_value_info
+    inputs = [value("x", TensorProto.FLOAT, [2, 4]), value("to", TensorProto.INT64, ["rank"])]
+    made = helper.make_graph(nodes, "g", inputs, [value("y", TensorProto.INT64, None)])
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)])
+
+
 SCATTERED = {"i": np.zeros((2, 4), np.int64), "u": np.ones((2, 4), np.float32)}
 
 
@@ -101,6 +115,15 @@ SCATTERED = {"i": np.zeros((2, 4), np.int64), "u": np.ones((2, 4), np.float32)}
         (graph("Shape", {}, start=1), "ignored ignored clear clear clear"),
         (graph("ReduceSum", {}, noop_with_empty_axes=1), "ignored ignored clear clear clear"),
         (graph("ReduceSum", {"a": [0]}, noop_with_empty_axes=1), "clear clear clear clear clear"),
+        (graph("ReduceMean", {"a": [0]}, opset=18), "ignored ignored clear clear clear"),
+        (graph("ReduceMean", {"a": [-1, 0]}, opset=18), "clear clear clear clear clear"),
+        (graph("ReduceMean", {"a": None}, opset=18), "ignored ignored blocked blocked blocked"),
+        (graph("ReduceMean", {}, opset=17, axes=[0]), "clear clear clear clear clear"),
+        (graph("ReduceLogSum", {"a": [0]}, opset=18), "clear clear clear clear clear"),
+        (graph("Split", {}, opset=18, num_outputs=2, axis=1), "clear clear clear clear clear"),
+        (graph("Split", {}, opset=18, num_outputs=3, axis=1), "ignored ignored clear clear clear"),
+        (graph("Split", {"s": [1, 3]}, opset=18, axis=1), "clear clear clear clear clear"),
+        (squeezed_rank(), "clear clear clear clear clear"),
         (graph("MaxPool", {}, shape=(1, 1, 8, 8), kernel_shape=[2, 2], dilations=[2, 2]),
          "blocked blocked blocked blocked blocked"),
         (graph("LpPool", {}, opset=18, shape=(1, 1, 8, 8), kernel_shape=[2, 2], dilations=[2, 2]),
