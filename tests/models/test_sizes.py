@@ -42,10 +42,35 @@ def model(inputs: dict[str, Axes], *nodes: onnx.NodeProto, **weights: np.ndarray
         ([2, None, 128], (2, 1, 128)),
         (["batch", 8, "past_sequence", 64], (1, 8, 16, 64)),
         ([None], (16,)),
+        (["batch_size", "N"], (1, 16)),
+        (["N", "C", "H", "W"], (1, 3, 64, 64)),
+        (["T", "N", 80], (16, 1, 80)),
     ],
 )
 def test_an_axis_has_a_size_by_its_name_or_else_by_its_place(axes: Axes, shape: tuple[int, ...]) -> None:
     assert made_up_shapes(model({"x": axes}), {}) == {"x": shape}
+
+
+MATRIX, KERNEL, GATES = (np.zeros(shape, np.float32) for shape in ((138, 8), (4, 3, 1, 1), (1, 4, 138)))
+
+
+@pytest.mark.parametrize(
+    ("axes", "node", "weight", "shape"),
+    [
+        (["a", "b"], helper.make_node("MatMul", ["x", "w"], ["y"]), MATRIX, (1, 138)),
+        ([None, None], helper.make_node("MatMul", ["x", "w"], ["y"]), MATRIX, (1, 138)),
+        ([None, None], helper.make_node("Gemm", ["x", "w"], ["y"], transB=1), MATRIX, (1, 8)),
+        (["n", "c", "h", "w"], helper.make_node("Conv", ["x", "w"], ["y"], group=2), KERNEL, (1, 6, 64, 64)),
+        (["t", None, "f"], helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=1), GATES, (16, 16, 138)),
+        # One name for all that is not known says nothing of each.
+        (["?", "?"], helper.make_node("MatMul", ["x", "w"], ["y"]), MATRIX, (16, 16)),
+    ],
+)  # fmt: skip
+def test_a_size_that_weights_fix_is_taken(
+    axes: Axes, node: onnx.NodeProto, weight: np.ndarray, shape: tuple[int, ...]
+) -> None:
+    given = model({"x": axes}, node, w=weight, r=np.zeros((1, 4, 1), np.float32))
+    assert made_up_shapes(given, {}) == {"x": shape}
 
 
 def test_axes_of_one_name_have_one_size_that_another_input_may_give() -> None:

@@ -12,7 +12,16 @@ import onnx
 from onnx import helper
 
 from harness.case import Profile
-from harness.case.graph_reader import Extents, GraphReader, attribute, extents, is_stored, static
+from harness.case.graph_reader import (
+    Extents,
+    GraphReader,
+    attribute,
+    extents,
+    inferred,
+    is_stored,
+    name_at,
+    static,
+)
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import with_shapes
@@ -40,6 +49,10 @@ _NAMED = (
     (re.compile(r"batch|^[nb]$|^bs$", re.IGNORECASE), _BATCH),
     (re.compile(r"seq|time|len|token|frame|past|^[tl]$", re.IGNORECASE), _SEQUENCE),
     (re.compile(r"height|width|^[hwd]$|^(img|image)_?[hw]$", re.IGNORECASE), _IMAGE),
+)
+#: Nodes whose weights, the second input, fix a size of their data: the axis of each.
+_FIXING = {"Conv": (1, 1), "Gemm": (-1, -2), "MatMul": (-1, -2)} | dict.fromkeys(
+    ("GRU", "LSTM", "RNN"), (-1, -1)
 )
 
 
@@ -200,24 +213,30 @@ def made_up_shapes(
 ) -> dict[str, Shape]:
     """Return a shape for each input with dynamic axes that is not `given`; axes of one name have one size.
 
-    A height and a width have the first size in which shape inference finds no fault, else 64. A
-    sequence has the length given.
+    An axis has the size that weights fix. A height and a width have the first size in which shape inference finds
+    no fault, else 64. A sequence has the length given.
     """
-    declared = {value.name: extents(value) for value in fed_inputs(model)}
+    light = _without_weights(model)
+    for number, dim in enumerate(
+        each for value in light.graph.input for each in value.type.tensor_type.shape.dim
+    ):
+        if not dim.HasField("dim_value") and not dim.dim_param:
+            dim.dim_param = f"?{number}"
+    declared = {value.name: extents(value) for value in fed_inputs(light)}
     kinds: dict[str, int] = {}
     for own in declared.values():
         for index, axis in enumerate(own):
             if isinstance(axis, str):
                 kinds[axis] = max(kinds.get(axis, _BATCH), _kind(own, index))
     pairs = (pair for name, shape in given.items() for pair in zip(declared[name], shape, strict=False))
-    known = {axis: size for axis, size in pairs if isinstance(axis, str)}
+    fixed = _fixed_by_weights(GraphReader(inferred(light)), declared)
+    known = {**fixed, **{axis: size for axis, size in pairs if isinstance(axis, str)}}
     wanted = {name: own for name, own in declared.items() if name not in given and static(own) is None}
 
     def shapes(spatial: int) -> dict[str, Shape]:
         return {name: tuple(_sizes(own, kinds, known, (spatial, sequence))) for name, own in wanted.items()}
 
     first = shapes(_SPATIAL[0])
-    light = _without_weights(model)
     if first == shapes(_SPATIAL[1]) or not _fits(light, given):
         return first
     found = (each for each in map(shapes, _SPATIAL) if _fits(light, {**each, **given}))
@@ -248,7 +267,9 @@ def _kind(own: Extents, index: int) -> int:
     """Return the kind of an axis by its name, else by its place."""
     name = own[index]
     for pattern, kind in _NAMED if isinstance(name, str) else ():
-        if pattern.search(str(name)):
+        # A shape has one batch, the first: the N of [batch_size, N] is a number of samples.
+        others = (each for each in own[:index] if kind == _BATCH and each != name)
+        if pattern.search(str(name)) and not any(pattern.search(str(each)) for each in others):
             return kind
     if index == 0 and len(own) > 1:
         return _BATCH
@@ -259,6 +280,21 @@ def _kind(own: Extents, index: int) -> int:
     last = own[-1]
     channels = len(own) - 1 if isinstance(last, int) and last <= _COLOURS else 1
     return _CHANNELS if index == channels else _IMAGE
+
+
+def _fixed_by_weights(tensors: GraphReader, declared: Mapping[str, Extents]) -> dict[str, int]:
+    """Return by name the sizes that weights fix, but for names that stand for several axes of one input."""
+    several = {axis for own in declared.values() for axis in own if own.count(axis) > 1}
+    found: dict[str, int] = {}
+    for node in tensors.nodes:
+        at, to = _FIXING.get(node.op_type, (0, 0))
+        data, weight = (tensors.shapes.get(name_at(node.input, each)) or () for each in (0, 1))
+        if at == to == 0 or min(len(data), len(weight)) < 2 or attribute(node, "transA"):  # noqa: PLR2004
+            continue
+        axis, size = data[at], weight[-1 if attribute(node, "transB") else to]
+        if isinstance(axis, str) and isinstance(size, int) and axis not in several:
+            found.setdefault(axis, size * (attribute(node, "group", 1) if node.op_type == "Conv" else 1))
+    return found
 
 
 def _sizes(
