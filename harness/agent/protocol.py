@@ -153,7 +153,9 @@ FROM_CHILD: Dict[str, Kind] = {
         {"severity": _one_of("VERBOSE", "INFO", "WARNING", "ERROR", "INTERNAL_ERROR"), "text": _text}, 1 << 20
     ),
     "missing_api": Kind({"name": _name}, 16),
-    "output": Kind({"name": _name, "dtype": _one_of("", *ELEMENTS), "shape": _shape}, 4096, body=True),
+    "output": Kind(
+        {"name": _name, "dtype": _one_of("", *ELEMENTS), "shape": _shape}, 4096, {"plain": _flag}, body=True
+    ),
     "parser_error": Kind(dict.fromkeys(("text", "code", "node", "operator"), _text), 1 << 12),
     "phase": Kind({"name": _PHASE, "seconds": _seconds, "ok": _flag}, 64),
     "phase_begin": Kind({"name": _PHASE}, 64),

@@ -121,7 +121,9 @@ def concluded(found: Concluded, flags: Sequence[str] = (), *, several: bool = Fa
         yield from _step(step, f"{step.after.model}: " if several else "")
     yield from _doubts(found.answers, several=several)
     yield from _advice(judged)
-    yield from _by_reason("numbers not compared", ((each, each.outcome.uncompared) for each in judged))
+    for plain, words in ((False, "not compared"), (True, "held to ONNX Runtime without optimisations")):
+        why = ((each, each.outcome.uncompared * (plain == bool(each.outcome.accuracy))) for each in judged)
+        yield from _by_reason(f"numbers {words}", why)
     unrun = ((each, "" if ran(each) else each.classification.reason) for each in judged)
     yield from _by_reason("not run", unrun)
     yield from _without_effect(judged, flags)

@@ -227,6 +227,8 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
     reason = "built, ran" if outcome.ran else f"built; {unrun}"
     if outcome.ran:
         agree, not_compared = ", numbers agree with the reference", "; numbers were not compared"
+        if outcome.uncompared:
+            agree = ", numbers agree with those without optimisations"
         reason += agree if outcome.accuracy else not_compared + _colon(outcome.uncompared)
     if unverified:
         reason += f"; the precision of {some(unverified)} is not known"

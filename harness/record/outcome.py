@@ -268,7 +268,8 @@ class Outcome:
     missing_api: the exact name that the recipe needs and this version lacks.
     messages: the engine's, cut, without VERBOSE lines and repetitions beyond three.
     log_sha256: the hash of the whole log in the store, with the native library's own output.
-    uncompared: one sentence on why the numbers of a cell that ran were not compared.
+    uncompared: one sentence on why the numbers of a cell that ran were not compared. If they have an `accuracy` all the
+        same, it is against ONNX Runtime without its optimisations.
     builds_beside: the number of other builds on the GPU during its own.
     key: a hash of all that could have changed it (`run/key.py`), "" if another run must not reuse it.
     """

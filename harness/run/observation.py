@@ -71,7 +71,8 @@ def observe(  # noqa: PLR0913
         if not cell.target.traits.builds_apart:
             kind = "build" if ready.unfed else "run"
             job = _job(kind, cell, turn, model, *ready.wire_inputs(), timed=ready.timed)
-            yield from _alone(gpu or cpu, seen, run, replace(job, weights=weights), soon=True)
+            job = replace(job, weights=weights, plain=ready.plain)
+            yield from _alone(gpu or cpu, seen, run, job, soon=True)
             return seen
         # A build feeds only a calibrator; how an engine answers an odd input shows without values for it.
         fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
@@ -184,6 +185,7 @@ class Observation:
     _layers: dict[Source, bytes] = field(default_factory=dict)
     _layer_times: dict[str, list[float]] = field(default_factory=dict)
     _outputs: dict[str, Array | None] = field(default_factory=dict)
+    _plain: dict[str, Array] = field(default_factory=dict)
     _latency: Latency | None = None
     _logged: int = 0
     _left_out: int = 0
@@ -286,9 +288,11 @@ class Observation:
 
     def _on_output(self, message: dict[str, Any], body: bytes) -> None:
         # An output of no element type came, and the wire does not carry it: a sequence, or strings.
-        self._outputs[message["name"]] = (
-            from_wire(message["dtype"], message["shape"], body) if message["dtype"] else None
-        )
+        value = from_wire(message["dtype"], message["shape"], body) if message["dtype"] else None
+        if not message.get("plain"):
+            self._outputs[message["name"]] = value
+        elif value is not None:
+            self._plain[message["name"]] = value
 
     def _on_latency(self, message: dict[str, Any], _: bytes) -> None:
         self._latency = Latency(
@@ -351,7 +355,7 @@ class Observation:
     def outcome(self, cell: Cell, prepared: Prepared, stamps: Stamps) -> Outcome:
         """Return the record of all that was heard."""
         report = self._layer_report(prepared)
-        expected = prepared.reference.outputs
+        expected = prepared.reference.outputs or self._plain
         layers = report.layers if report else ()
         lines = (line for noted in self.log for line in noted.split("\n"))
         return Outcome(

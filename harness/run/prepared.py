@@ -52,7 +52,7 @@ class Prepared:
 
     `unfed` says why there are no inputs: an engine then builds the model and does not run it. Without
     `timed` it is run once and neither timed nor profiled. `calibration` are own batches, along the first axis of each
-    array, and `libraries` own plugins, compiled.
+    array, and `libraries` own plugins, compiled. `plain`: ONNX Runtime is held to itself without its optimisations.
     """
 
     model: bytes
@@ -62,6 +62,7 @@ class Prepared:
     reference: Reference
     unfed: str = ""
     timed: bool = True
+    plain: bool = False
     calibration: dict[str, Array] = field(default_factory=dict)
     libraries: tuple[bytes, ...] = ()
 

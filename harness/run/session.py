@@ -70,6 +70,7 @@ class Job:
     fails without a GPU that works. Unless `timed` a run is neither timed nor profiled. `weights` is the folder,
     as the agent has it, of the weights beside the model; without `plan` the size of the engine alone is
     returned. `fresh` asks for a new child, and not for one that was kept; `keep` lets it live on for the next job.
+    `plain` asks ONNX Runtime for its outputs without optimisations too.
     """
 
     kind: str
@@ -80,6 +81,7 @@ class Job:
     provider: str = ""
     needs_gpu: bool = False
     timed: bool = True
+    plain: bool = False
     weights: str = ""
     plan: bool = True
     fresh: bool = True
@@ -99,6 +101,7 @@ class Job:
             "provider": self.provider,
             "needs_gpu": self.needs_gpu,
             "timing": TIMING if self.timed else None,
+            "plain": self.plain,
             "weights": self.weights,
             "plan": self.plan,
             "fresh": self.fresh,

@@ -151,6 +151,21 @@ def test_what_an_old_version_cannot_be_given_is_said_as_that(monkeypatch: pytest
         said(onnxruntime._bound, session, feeds, "cpu")
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_outputs_without_optimisations_are_marked_and_their_failure_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    heard: list[Any] = []
+    strings = SimpleNamespace(is_tensor=lambda: True, data_type=lambda: "tensor(string)")
+    monkeypatch.setattr(
+        onnxruntime, "_bound", lambda *_: SimpleNamespace(get_outputs=lambda: [] if fails else [strings])
+    )
+    plain = given(outputs=(entry("b", "tensor(string)"),))
+    plain.run_with_iobinding = Mock(side_effect=RuntimeError("no kernel") if fails else None)
+    onnxruntime._emit_plain(plain, {}, lambda kind, _body=b"", **fields: heard.append((kind, fields)))
+    assert heard == ([] if fails else [("output", {"name": "b", "dtype": "", "shape": [], "plain": True})])
+
+
 def test_outputs_that_the_wire_does_not_carry_are_named() -> None:
     heard: list[Any] = []
     sequence = SimpleNamespace(is_tensor=lambda: False)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
 from harness.case import load_cases
 from harness.cli import main
@@ -115,6 +116,24 @@ def test_mistakes_are_one_sentence_each(
     error = capsys.readouterr().err
     assert sentence in error
     assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.contract
+def test_a_model_without_a_reference_is_held_to_onnx_runtime_without_optimisations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs.network()
+    model = data.model("FastGelu")
+    model.graph.node[0].domain = "com.microsoft"
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    found = tmp_path / "out.json"
+    assert check(tmp_path / "m.onnx", "--target", "ort131", "--json", found) == 0
+    said = capsys.readouterr().out
+    assert "held to ONNX Runtime without optimisations: ort131: the reference evaluator does not know" in said
+    assert "numbers not compared" not in said
+    (cell,) = json.loads(found.read_text())["cells"]
+    assert [each["max_abs"] for each in cell["accuracy"]] == [0]
 
 
 @pytest.mark.contract

@@ -228,6 +228,7 @@ def test_given_data_are_what_the_model_is_run_on_and_held_to() -> None:
     assert held is not None
     assert held["z"].tolist() == [[0, 0]]
     assert set(OwnPrepared().of(own.variant).inputs) == {"x", "y"}
+    assert not OwnPrepared().of(own.variant).plain
 
 
 def test_what_nobody_can_feed_is_only_built() -> None:
@@ -397,6 +398,7 @@ def test_what_the_evaluator_is_too_slow_for_is_built_and_run_all_the_same(
     assert set(ready.inputs) == {"x"}
     assert ready.reference.outputs is None
     assert "was not done after 2 s" in ready.reference.reason
+    assert ready.plain
 
 
 _BRANCHES = (

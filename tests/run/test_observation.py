@@ -322,6 +322,24 @@ def test_why_outputs_were_not_compared_is_kept() -> None:
     assert heard(output)[0].uncompared == ""
 
 
+def test_outputs_without_optimisations_stand_for_a_reference_that_is_not_there() -> None:
+    """The reason stays beside what they are compared with; a reference that is there goes before them."""
+    reason = "the evaluation was not done after 30 s"
+    without = dataclasses.replace(prepare_variant(VARIANT), reference=Reference(None, reason))
+    fields: dict[str, Any] = {"name": "y", "dtype": "float32", "shape": [1, 4]}
+    events = (
+        event("output", np.ones(4, np.float32).tobytes(), **fields),
+        event("output", np.full(4, 1.5, np.float32).tobytes(), **fields, plain=True),
+        event("output", name="s", dtype="", shape=[], plain=True),
+    )
+    seen = Observation()
+    seen.hear(events)
+    outcome = seen.outcome(CELL, without, Stamps())
+    assert [(each.output, each.max_abs) for each in outcome.accuracy] == [("y", 0.5)]
+    assert outcome.uncompared == reason
+    assert heard(*events)[0].uncompared == ""
+
+
 def test_parser_errors_native_output_and_removed_names_are_kept() -> None:
     outcome, seen = heard(
         event("parser_error", text="no", code=8, node="/act", operator="Relu"),

@@ -109,7 +109,9 @@ class OwnPrepared(PreparedVariants):
                 replace(each, reference=Reference(None, why)) for each in made if isinstance(each, Prepared)
             ]
         found = made[-1]
-        return found if isinstance(found, Refused) else given.put_into(found)
+        if isinstance(found, Refused):
+            return found
+        return replace(given.put_into(found), plain=found.reference.outputs is None)
 
 
 def fitted(own: OwnModel, given: Given) -> Given:
