@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import partial
 from pathlib import Path
 
@@ -98,6 +99,24 @@ def test_an_ir_version_is_lowered_alone_where_the_opset_lets_it(most: int) -> No
         if opset <= newest:
             assert f"opset {opset}" in found.cause
             assert f"ir_version = {most}" in found.advice
+
+
+#: Sentences that send a model to an opset, but for those that say of which models they speak.
+RAISED = re.compile(r"(?:[Ee]xport (?:at|with) opset (\d+) or later|raise the opset to (\d+))")
+#: Refusals by the opset, which an operator's kernel or the parser names itself.
+OLDEST = {
+    "runtime-quantise-type": "NOT_IMPLEMENTED : Could not find an implementation for DequantizeLinear({}) node with name 'x'",
+    "opset-too-old": "Pre-opset 7 broadcasting is unsupported",
+}
+
+
+def test_no_model_is_told_to_get_an_opset_that_it_has() -> None:
+    """A kernel's number is the opset in which its operator changed last; a parser names opset 7 of older ones alone."""
+    assert {each.id for each in load_signatures() if RAISED.search(each.advice)} == set(OLDEST)
+    for since in (10, 13, 19, 21, 23, 24, 25):
+        text = OLDEST["runtime-quantise-type"].format(since)
+        (found,) = {found_id(("errors", text))}
+        assert found == ("runtime-quantise-type" if since < 19 else "runtime-no-kernel")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Calibrator, Expectation
-from harness.known.listed import KEPT, Finding, State, StaticModel
+from harness.known.listed import KEPT, Finding, State, StaticModel, uses
 from harness.matrix import load_matrix
 from harness.matrix.operators import operator_tables, restrictions
 from harness.models.matches import Match
@@ -37,7 +37,12 @@ def states(model: onnx.ModelProto, *versions: str) -> list[str]:
 
 
 def graph(
-    op: str, given: dict[str, Any], *, opset: int = 17, shape: tuple[int, ...] = (2, 4), **attributes: Any
+    op: str,
+    given: dict[str, Any],
+    *,
+    opset: int = 17,
+    shape: tuple[int | str, ...] = (2, 4),
+    **attributes: Any,
 ) -> onnx.ModelProto:
     """Return a model of one node on x and constants; a constant of None is a network input of INT64."""
     value = helper.make_tensor_value_info
@@ -146,6 +151,58 @@ def test_an_attribute_that_an_importer_does_not_obey_is_told_with_its_source(
     assert states(model, *versions) == told.split()
     found = on("8.6.1", model)
     assert all("onnx-tensorrt/blob" in str(each.restriction) for each in found)
+
+
+#: By condition of a fact: the attributes that break it.
+BROKEN: dict[str, dict[str, Any]] = {
+    "no-reduction": {"reduction": "add"},
+    "reduction-left-out": {"reduction": "none"},
+    "no-antialias": {"antialias": 1},
+    "resize-policy": {"keep_aspect_ratio_policy": "not_larger"},
+    "whole-shape": {"start": 1},
+    "layout-zero": {"layout": 1},
+    "noop-without-effect": {"noop_with_empty_axes": 1},
+    "dilations-ones": {"dilations": [2, 2]},
+    "parts-alike": {"num_outputs": 3},
+}
+FACTS = sorted(
+    {
+        (operator, fact.condition)
+        for table in operator_tables()
+        for operator, importer in table.importers.items()
+        for fact in importer.facts
+    }
+)
+
+
+@pytest.mark.parametrize(("operator", "condition"), FACTS)
+def test_a_fact_is_told_at_every_opset_that_has_the_attribute_and_of_no_plain_node(
+    operator: str, condition: str
+) -> None:
+    def kept(opset: int, inputs: dict[str, Any], **attributes: Any) -> bool | None:
+        shape = ("n", 1) if condition == "axes-or-sizes" else (2, 4)
+        model = graph(operator, inputs, opset=opset, shape=shape, **attributes)
+        (use,) = uses(model, lambda node: node.name)
+        return KEPT[condition](use)
+
+    broken = 0
+    for opset in range(1, onnx.defs.onnx_opset_version() + 1):
+        if not onnx.defs.has(operator, opset):
+            continue
+        schema, axes = onnx.defs.get_schema(operator, opset), {"a": np.array([0])}
+        as_input = "axes" in [each.name for each in schema.inputs]
+        if condition == "axes-or-sizes":
+            assert kept(opset, axes if as_input else {}, **({} if as_input else {"axes": [0]}))
+            assert kept(opset, {}) is False
+        elif condition == "axes-all":
+            assert kept(opset, {}, **({} if as_input else {"axes": [0]}))
+            assert not as_input or kept(opset, axes) is False
+        else:
+            assert kept(opset, {})
+            has_it = set(BROKEN[condition]) <= set(schema.attributes)
+            assert not has_it or kept(opset, {}, **BROKEN[condition]) is False
+            broken += has_it
+    assert broken or condition.startswith("axes")
 
 
 def test_a_model_that_cannot_be_read_costs_no_other_its_answer() -> None:
