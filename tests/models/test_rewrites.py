@@ -119,6 +119,23 @@ def test_one_node_is_left_in_floating_point_and_what_shares_its_q_dq_is_not() ->
     assert off(g.model(), left) < 0.05
 
 
+def test_q_dq_whose_integers_a_clip_cuts_to_fewer_bits_go_with_it() -> None:
+    """So Brevitas writes weights of four bits."""
+    model = network("plain", depth=4)
+    (first,) = (node for node in model.graph.node if node.name == "/front0a/Conv")
+    (reader,) = (node for node in model.graph.node if first.input[1] in node.output)
+    (quantised,) = reader.input[:1]
+    bounds = [numpy_helper.from_array(np.array(each, np.int8), f"c{each}") for each in (-7, 7)]
+    model.graph.initializer.extend(bounds)
+    at = list(model.graph.node).index(reader)
+    model.graph.node.insert(at, helper.make_node("Clip", [quantised, "c-7", "c7"], ["cut"], name="/cut"))
+    reader.input[0] = "cut"
+    floated = float_weights(model, ["/front0a/Conv"])
+    assert floated is not None
+    assert "Clip" not in operators(floated)
+    assert precisions(floated) == ["", "int8", "int8", "int8"]
+
+
 def test_a_network_output_keeps_its_name_where_its_q_dq_goes() -> None:
     g = Graph("last")
     x = g.node("Relu", [g.input("x", [2, 2])], name="/r")

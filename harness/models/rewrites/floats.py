@@ -70,7 +70,9 @@ def bypass(editor: Editor, reader: onnx.NodeProto) -> None:
 
 def in_float(editor: Editor, reader: onnx.NodeProto) -> str | None:
     """Return the float behind a DequantizeLinear: the tensor that was quantised, or a constant of the stored one."""
-    quantiser = editor.quantiser(reader)
+    # Brevitas cuts values to fewer bits by a Clip of the integers.
+    maker = editor.producer(reader.input[0])
+    quantiser = editor.quantiser(maker if maker is not None and maker.op_type == "Clip" else reader)
     if quantiser is not None:
         return str(quantiser.input[0])
     stored = editor.value(reader.input[0])
