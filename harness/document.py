@@ -286,7 +286,8 @@ def _stop_at(document: Document, problems: Iterable[Problem]) -> None:
     if not first:
         return
     worst = min(first.values())
-    field = f"{_short(_dotted(worst.place))}: " if worst.place else ""
+    dotted = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in worst.place)
+    field = f"{_short(dotted.lstrip('.'))}: " if dotted else ""
     more = f" (and {len(first) - 1} more)" if len(first) > 1 else ""
     raise HandledError(f"{document.path}:{worst.line}: {field}{_short(worst.sentence)}{more}")
 
@@ -294,11 +295,6 @@ def _stop_at(document: Document, problems: Iterable[Problem]) -> None:
 def _short(text: str) -> str:
     """Return a text, without its middle if it is longer than anyone reads."""
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST // 2]} ... {text[-_WIDEST // 2 :]}"
-
-
-def _dotted(place: Place) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return text.lstrip(".")
 
 
 def _problems(document: Document, schema: dict[str, Any]) -> Iterator[Problem]:

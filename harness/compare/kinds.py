@@ -239,17 +239,14 @@ def like_with_like(pair: Pair) -> Pair:
         for other in news
         if one.gpu == other.gpu
     ]
-    return min(alike, key=_loss) if alike else replace(pair, apart=bool(olds and news))
+    order = list(Kind)
+    worst = min(alike, key=lambda each: min(map(order.index, each.kinds()), default=len(order)), default=None)
+    return worst or replace(pair, apart=bool(olds and news))
 
 
 def _own(pair: Pair, side: int, one: Known) -> Expectation | None:
     """Return the claim of a side, which its results on further GPUs do not rest on."""
     return pair.claims[side] if one in (pair.old, pair.new) else None
-
-
-def _loss(pair: Pair) -> int:
-    """Return the place of a kind among all, worst first."""
-    return min((list(Kind).index(kind) for kind in pair.kinds()), default=len(Kind))
 
 
 def fails(cls: Class | None) -> bool:

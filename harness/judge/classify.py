@@ -254,14 +254,13 @@ def _wrong_numbers(outcome: Outcome, coarsest: Precision, own: tuple[float | Non
     usual, most = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0, 0.0)), own[0]
     max_rel, cosine = (usual[index] if each is None else each for index, each in enumerate(own))
     tolerance = Tolerance(max_rel, cosine, usual.share if most is None else most)
-    # Who allows less means it.
-    judged = [each for each in outcome.accuracy if own[0] is not None or not _is_rounding(each)]
+    # An output off by no more than FP32's own rounding is right. Who allows less means it.
+    judged = [
+        each
+        for each in outcome.accuracy
+        if own[0] is not None or not each.shape_matches or each.not_finite or each.max_abs > _ROUNDING
+    ]
     return "; ".join(finding for accuracy in judged for finding in _findings(accuracy, tolerance, coarsest))
-
-
-def _is_rounding(accuracy: Accuracy) -> bool:
-    """Tell whether an output is off by no more than FP32's own rounding."""
-    return accuracy.shape_matches and not accuracy.not_finite and accuracy.max_abs <= _ROUNDING
 
 
 def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> Iterator[str]:

@@ -222,17 +222,15 @@ def fatal(outcome: Outcome) -> str:
     """
     if outcome.parser_errors:
         errors = outcome.parser_errors
-        return _refused(outcome, next((error for error in errors if _told(error)), errors[0]))
+        first = next((error for error in errors if _told(error)), errors[0])
+        place = find_place(outcome, without_noise(first.text))
+        said = str(place), first.code, _told(first) or "the parser says no more"
+        return _line(": ".join(filter(None, said)))
     own = [message.text for message in outcome.messages if message.severity in _ERRORS]
     for text in map(without_noise, (*own[::-1], outcome.error)):
         if text and not _AGENT.search(text):
             return _line(": ".join(filter(None, (str(find_place(outcome, text)), text))))
     return _line(without_noise(outcome.error))
-
-
-def _refused(outcome: Outcome, error: ParserError) -> str:
-    place = find_place(outcome, without_noise(error.text))
-    return _line(": ".join(filter(None, (str(place), error.code, _told(error) or "the parser says no more"))))
 
 
 def _told(error: ParserError) -> str:

@@ -326,14 +326,15 @@ def _timing(outcome: Outcome) -> Timing | None:
         return None
     found = statistics(latency.samples_ms)
     noise = contended(latency.before, latency.after) or found.noise
-    low, high = _interval(latency.samples_ms) if not noise and latency.clock in RUN_TO_RUN else (None, None)
+    low, high = interval(latency.samples_ms)
+    told = 0 < low <= high < math.inf and not noise and latency.clock in RUN_TO_RUN
     return Timing(
         median=_six(found.median),
         p95=_six(found.p95),
         n=len(latency.samples_ms),
         clock=latency.clock,
-        low=low,
-        high=high,
+        low=_six(low) if told else None,
+        high=_six(high) if told else None,
         noise=noise,
         stack=stack_of(latency.clock, outcome.stamps),
         spread=found.spread,
@@ -343,11 +344,6 @@ def _timing(outcome: Outcome) -> Timing | None:
         before=latency.before,
         after=latency.after,
     )
-
-
-def _interval(samples: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
-    low, high = interval(samples)
-    return (_six(low), _six(high)) if 0 < low <= high < math.inf else (None, None)
 
 
 def _six(value: float) -> float:

@@ -155,10 +155,6 @@ def _along_axis(use: Use, usual: int) -> int | None:
     return shape[axis]
 
 
-def _static_axis(use: Use) -> bool | None:
-    return None if _along_axis(use, -1) is None else True
-
-
 def _real(use: Use) -> bool | None:
     shape = use.shape()
     return None if not shape or shape[-1] is None else len(shape) < 3 or shape[-1] == 1  # noqa: PLR2004
@@ -262,7 +258,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "resize-policy": lambda use: use.attribute("keep_aspect_ratio_policy", "stretch") == "stretch",
     "seed-ignored": lambda use: None if use.attribute("seed") is not None else True,
     "sorted": lambda use: use.attribute("sorted", 1) == 1,
-    "static-axis": _static_axis,
+    "static-axis": lambda use: None if _along_axis(use, -1) is None else True,
     # Importer of 8.5 and 8.6: the values of an FP16 scale are read as FP32.
     "scale-fp32": lambda use: use.scope.types.get(use.given(1)) != onnx.TensorProto.FLOAT16,
     "static-shape": _static,

@@ -97,7 +97,8 @@ def _weights(layer: Layer) -> TensorUse | None:
         if tensor.name == DECLARED_WEIGHTS:
             return tensor
     matrices = [tensor for tensor in layer.weights if len(tensor.dimensions) >= _MATRIX]
-    shaped = [tensor for tensor in matrices if not _one_a_channel(tensor)]
+    # A bias or a scale is shaped [1, C] or [1, C, 1, 1].
+    shaped = [tensor for tensor in matrices if {tensor.dimensions[0], *tensor.dimensions[2:]} != {1}]
     edges = {tensor.dimensions for tensor in layer.outputs if tensor.dimensions}
     # A second input shaped like the output is a residual to add, unless two matrices are multiplied.
     others = [
@@ -115,11 +116,6 @@ def _narrow(constants: Sequence[TensorUse]) -> list[TensorUse]:
     """Return the narrow constants, the largest first: one that is a scale for each column is a float, or smaller."""
     narrow = [tensor for tensor in constants if Precision(tensor.precision) in NARROW]
     return sorted(narrow, key=lambda tensor: -math.prod(tensor.dimensions, start=1.0))
-
-
-def _one_a_channel(tensor: TensorUse) -> bool:
-    """Tell whether a constant is shaped like a bias or a scale: [1, C], [1, C, 1, 1]."""
-    return tensor.dimensions[0] == 1 and all(size == 1 for size in tensor.dimensions[2:])
 
 
 def _of_pointwise(layer: Layer) -> Precision:

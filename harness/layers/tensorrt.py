@@ -157,7 +157,9 @@ def read_verbose(text: str) -> tuple[list[Layer], int]:
     if start is None:
         return [], 1 if text.strip() else 0
     if "LayerType: " not in text:
-        return _names_only(text[start.end() :])
+        end = _BEYOND.search(text, start.end())
+        lines = text[start.end() : end.start() if end else None].splitlines()
+        return [plain_layer(line) for line in lines if line.strip()], 0
     layers: list[Layer] = []
     unparsed, begin, length = 0, _skip_space(text, start.end()), len(text.rstrip())
     while begin < length and not _BEYOND.match(text, begin):
@@ -177,12 +179,6 @@ def read_verbose(text: str) -> tuple[list[Layer], int]:
 def _skip_space(text: str, position: int) -> int:
     space = _SPACE.match(text, position)
     return space.end() if space else position
-
-
-def _names_only(body: str) -> tuple[list[Layer], int]:
-    end = _BEYOND.search(body)
-    lines = body[: end.start() if end else None].splitlines()
-    return [plain_layer(line) for line in lines if line.strip()], 0
 
 
 def _layer(cursor: _Cursor) -> Layer:

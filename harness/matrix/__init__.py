@@ -391,6 +391,8 @@ def _target(name: str, own: dict[str, Any], usual: dict[str, Any], line: int) ->
     fields = {**usual, **own}
     engine = Engine(fields["engine"])
     platform: Platform = fields.get("platform", "linux/amd64")
+    slurm = {**usual["slurm"], **fields["slurm"]}
+    options = tuple((name, value) for name, value in slurm.items() if name not in {"python", "cells"})
     return Target(
         name=name,
         label=fields.get("label") or _label(engine, platform, fields),
@@ -417,13 +419,8 @@ def _target(name: str, own: dict[str, Any], usual: dict[str, Any], line: int) ->
         released=fields.get("released", ""),
         host=fields.get("host", ""),
         untrusted=fields["untrusted"],
-        slurm=_slurm({**usual["slurm"], **fields["slurm"]}),
+        slurm=Slurm(options, slurm.get("python", ""), slurm.get("cells", 0)),
     )
-
-
-def _slurm(fields: dict[str, Any]) -> Slurm:
-    options = tuple((name, value) for name, value in fields.items() if name not in {"python", "cells"})
-    return Slurm(options, fields.get("python", ""), fields.get("cells", 0))
 
 
 def _build(fields: dict[str, Any]) -> Build | None:

@@ -108,7 +108,10 @@ def failures(judged: Judged) -> tuple[str, ...]:
         return tuple(dict.fromkeys(lines))
     if found.cls is Class.INACCURATE:
         return tuple(dict.fromkeys(map(_wrong, judged.outcome.accuracy)))
-    return (_anonymous(judged, found.reason),)
+    reason = found.reason
+    for name in sorted((node.name for node in judged.outcome.nodes), key=len, reverse=True):
+        reason = re.sub(rf"(?<![\w/]){re.escape(name)}[\w/.:]*", "", reason)
+    return (" ".join(_NUMBER.sub("#", _QUOTED.sub("", reason)).split()),)
 
 
 def says(judged: Judged, text: str) -> bool:
@@ -125,7 +128,8 @@ def named(judged: Judged) -> tuple[str, ...]:
     lost = [each.node for each in judged.classification.lost]
     place = judged.diagnosis.node if judged.diagnosis else ""
     told = f"{place} {judged.classification.reason}"
-    return tuple(dict.fromkeys([*lost, *(name for name in nodes if _stands_in(name, told))]))
+    named = (name for name in nodes if re.search(rf"(?<![\w/]){re.escape(name)}(?![\w/])", told))
+    return tuple(dict.fromkeys([*lost, *named]))
 
 
 @dataclass(frozen=True)
@@ -181,16 +185,6 @@ def _changes(one: Judged, other: Judged) -> tuple[tuple[str, str, str], ...]:
             for change in changes(one, other)
         )
     )
-
-
-def _stands_in(name: str, text: str) -> bool:
-    return bool(re.search(rf"(?<![\w/]){re.escape(name)}(?![\w/])", text))
-
-
-def _anonymous(judged: Judged, text: str) -> str:
-    for name in sorted((node.name for node in judged.outcome.nodes), key=len, reverse=True):
-        text = re.sub(rf"(?<![\w/]){re.escape(name)}[\w/.:]*", "", text)
-    return " ".join(_NUMBER.sub("#", _QUOTED.sub("", text)).split())
 
 
 def _wrong(accuracy: Accuracy) -> str:

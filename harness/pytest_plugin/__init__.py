@@ -358,7 +358,9 @@ class ByTarget(LoadScopeScheduling):  # type: ignore[misc]
         for nodeid in self.collection:
             path, _, name = nodeid.partition("::")
             file = self.config.rootpath / path
-            target = _target_of(name, file) if file.name == FILE else ""
+            # By the end of the id: xdist's own process collects no cells.
+            names = _targets(file) if file.name == FILE else ()
+            target = next((each for each in names if name.endswith(f"-{each}")), "")
             scopes.setdefault(f"{path}::{target}", []).append(nodeid)
         targets = sum(not scope.endswith("::") for scope in scopes)
         pieces = 1 if targets >= self.numnodes else _PIECES * self.numnodes
@@ -374,11 +376,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByTarget | N
     """Let `-n` keep the cells of a target together, unless `--dist` says otherwise."""
     told = any(argument.startswith("--dist") for argument in config.invocation_params.args)
     return None if told or config.getoption("dist") != "load" else ByTarget(config, log)
-
-
-def _target_of(cell: str, matrix: Path) -> str:
-    """Return the target of a cell by the end of its id, or "": xdist's own process collects no cells."""
-    return next((name for name in _targets(matrix) if cell.endswith(f"-{name}")), "")
 
 
 @functools.cache

@@ -215,7 +215,8 @@ class _LocalRun:
             return False
         taken = sum(each.workers * each.target.memory_mib for each in self._batches if each.cells)
         workers = sum(each.workers for each in self._batches)
-        return taken + batch.target.memory_mib <= _memory_mib() and workers < _most_on_gpus()
+        memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+        return taken + batch.target.memory_mib <= memory_mib and workers < _most_on_gpus()
 
     def _tell_others(self, batch: _Batch, *, runs: bool) -> None:
         with self._changed:
@@ -262,10 +263,6 @@ def _by_target(cells: Sequence[Cell]) -> list[_Batch]:
         place = (cell.target.name, cell.target.untrusted)
         batches.setdefault(place, _Batch(cell.target, deque())).cells.append(cell)
     return list(batches.values())
-
-
-def _memory_mib() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
 
 
 @functools.cache

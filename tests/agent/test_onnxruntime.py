@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -151,19 +152,30 @@ def test_what_an_old_version_cannot_be_given_is_said_as_that(monkeypatch: pytest
         said(onnxruntime._bound, session, feeds, "cpu")
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(("plain", "works"), [(False, True), (True, True), (True, False)])
 def test_outputs_without_optimisations_are_marked_and_their_failure_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch, *, fails: bool
+    monkeypatch: pytest.MonkeyPatch, *, plain: bool, works: bool
 ) -> None:
     heard: list[Any] = []
+
+    def session(_model: bytes, _provider: str, *, optimise: bool = True, save_to: str = "") -> Any:
+        if save_to:
+            Path(save_to).write_bytes(b"")
+        made = given(outputs=(entry("b", "tensor(string)"),))
+        made.run_with_iobinding = Mock(side_effect=None if works or optimise else RuntimeError("no kernel"))
+        return made
+
     strings = SimpleNamespace(is_tensor=lambda: True, data_type=lambda: "tensor(string)")
-    monkeypatch.setattr(
-        onnxruntime, "_bound", lambda *_: SimpleNamespace(get_outputs=lambda: [] if fails else [strings])
+    monkeypatch.setattr(onnxruntime, "_session", session)
+    monkeypatch.setattr(onnxruntime, "_bound", lambda *_: SimpleNamespace(get_outputs=lambda: [strings]))
+    onnxruntime._run(
+        {"kind": "run", "weights": "", "timing": None, "plain": plain},
+        {"model": b""},
+        CPU,
+        Mock(),
+        lambda kind, _body=b"", **fields: heard.append((kind, fields.get("plain", False))),
     )
-    plain = given(outputs=(entry("b", "tensor(string)"),))
-    plain.run_with_iobinding = Mock(side_effect=RuntimeError("no kernel") if fails else None)
-    onnxruntime._emit_plain(plain, {}, lambda kind, _body=b"", **fields: heard.append((kind, fields)))
-    assert heard == ([] if fails else [("output", {"name": "b", "dtype": "", "shape": [], "plain": True})])
+    assert [marked for kind, marked in heard if kind == "output"] == [False, *[True] * (plain and works)]
 
 
 def test_outputs_that_the_wire_does_not_carry_are_named() -> None:

@@ -138,9 +138,13 @@ def _run(
             binding = said(_bound, session, feeds, "cpu")
             said(session.run_with_iobinding, binding)
             _emit_outputs(session, binding, emit)
-        if plain is not None:
-            _emit_plain(plain, feeds, emit)
-            plain = None
+        # A failure without optimisations alone is none of the job.
+        with contextlib.suppress(Exception):
+            if plain is not None:
+                binding = _bound(plain, feeds, "cpu")
+                plain.run_with_iobinding(binding)
+                _emit_outputs(plain, binding, emit, plain=True)
+        plain = None
         if job["timing"] is None:
             return
         with phase(emit, "time"):
@@ -234,31 +238,17 @@ def _bind_address(binding: Any, name: str, feed: Feed) -> None:
         ) from error
 
 
-def _emit_outputs(session: Any, binding: Any, emit: Emit) -> None:
+def _emit_outputs(session: Any, binding: Any, emit: Emit, **marks: bool) -> None:
     """Report the outputs; of one that the wire does not carry (a sequence, strings) that it came, and no more."""
     for output, value in zip(session.get_outputs(), binding.get_outputs()):
         dtype = _WORDS.get(value.data_type()) if value.is_tensor() else None
         if dtype is None:
-            emit(
-                "message", severity="INFO", text="output %s is %s: not compared" % (output.name, output.type)
-            )
-            emit("output", name=output.name, dtype="", shape=[])
+            text = "output %s is %s: not compared" % (output.name, output.type)
+            emit("message", severity="INFO", text=text)
+            emit("output", name=output.name, dtype="", shape=[], **marks)
         else:
             data = ctypes.string_at(value.data_ptr(), size(dtype, value.shape()))
-            emit("output", data, name=output.name, dtype=dtype, shape=list(value.shape()))
-
-
-def _emit_plain(plain: Any, feeds: Feeds, emit: Emit) -> None:
-    """Report the outputs of a session without optimisations; what fails there alone is no failure of the job."""
-
-    def alone(kind: str, *body: bytes, **fields: Any) -> None:
-        if kind == "output":
-            emit(kind, *body, plain=True, **fields)
-
-    with contextlib.suppress(Exception):
-        binding = _bound(plain, feeds, "cpu")
-        plain.run_with_iobinding(binding)
-        _emit_outputs(plain, binding, alone)
+            emit("output", data, name=output.name, dtype=dtype, shape=list(value.shape()), **marks)
 
 
 def _once(session: Any, feeds: Feeds) -> Tuple[Callable[[], Any], str]:

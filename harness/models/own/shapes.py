@@ -12,16 +12,7 @@ import onnx
 from onnx import helper
 
 from harness.case import Profile
-from harness.case.graph_reader import (
-    Extents,
-    GraphReader,
-    attribute,
-    extents,
-    inferred,
-    is_stored,
-    name_at,
-    static,
-)
+from harness.case.graph_reader import Extents, GraphReader, attribute, extents, inferred, is_stored, static
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import with_shapes
@@ -285,16 +276,20 @@ def _kind(own: Extents, index: int) -> int:
 def _fixed_by_weights(tensors: GraphReader, declared: Mapping[str, Extents]) -> dict[str, int]:
     """Return by name the sizes that weights fix, but for names that stand for several axes of one input."""
     several = {axis for own in declared.values() for axis in own if own.count(axis) > 1}
-    found: dict[str, int] = {}
+    named = [(axis, size) for axis, size in _joined(tensors) if isinstance(axis, str) and axis not in several]
+    return {axis: size for axis, size in reversed(named) if isinstance(size, int)}
+
+
+def _joined(tensors: GraphReader) -> Iterator[Extents]:
+    """Yield for each node that joins data with weights the extent of either along which it does."""
     for node in tensors.nodes:
         at, to = _FIXING.get(node.op_type, (0, 0))
-        data, weight = (tensors.shapes.get(name_at(node.input, each)) or () for each in (0, 1))
-        if at == to == 0 or min(len(data), len(weight)) < 2 or attribute(node, "transA"):  # noqa: PLR2004
-            continue
-        axis, size = data[at], weight[-1 if attribute(node, "transB") else to]
-        if isinstance(axis, str) and isinstance(size, int) and axis not in several:
-            found.setdefault(axis, size * (attribute(node, "group", 1) if node.op_type == "Conv" else 1))
-    return found
+        shapes = [tensors.shapes.get(name) or () for name in node.input[:2]]
+        if at and len(shapes) > 1 < min(map(len, shapes)):
+            size = shapes[1][-1 if attribute(node, "transB") else to]
+            if isinstance(size, int) and node.op_type == "Conv":
+                size *= attribute(node, "group", 1)
+            yield shapes[0][0 if attribute(node, "transA") else at], size
 
 
 def _sizes(
@@ -337,13 +332,5 @@ def _fits(light: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     computed = (own for name, own in tensors.shapes.items() if name not in tensors.constants)
     if any(isinstance(each, int) and each < 1 for own in computed for each in own):
         return False
-    return all(_multiplies(node, tensors) for node in graph.node if node.op_type == "Gemm")
-
-
-def _multiplies(node: onnx.NodeProto, tensors: GraphReader) -> bool:
-    """Tell whether a Gemm's matrices can be multiplied, which ONNX's inference does not look at."""
-    left, right = (tensors.shapes.get(name) or () for name in node.input[:2])
-    if len(left) != 2 or len(right) != 2:  # noqa: PLR2004
-        return True
-    pair = left[0 if attribute(node, "transA") else 1], right[1 if attribute(node, "transB") else 0]
-    return pair[0] == pair[1] or static(pair) is None
+    # ONNX's inference does not look at the matrices of a Gemm.
+    return all(static(pair) is None or pair[0] == pair[1] for pair in _joined(tensors))
