@@ -134,6 +134,16 @@ def _alike(one: Shape | None, two: Shape | None, *, broadcast: bool) -> bool | N
     return None if any(None in pair and pair[0] != pair[1] for pair in pairs) else True
 
 
+def _loop_shapes(use: Use) -> bool | None:
+    """Tell whether a Loop gathers nothing, and its body is declared to hand on the sizes that it takes."""
+    body = next(iter(subgraphs(use.node)), onnx.GraphProto())
+    shapes = GraphReader(body, use.scope).shapes
+    came, went = (
+        [_fixed(shapes.get(each.name)) for each in ends] for ends in (body.input[2:], body.output[1:])
+    )
+    return True if came == went and all(shape is not None and None not in shape for shape in came) else None
+
+
 def _resize_axes(use: Use) -> bool | None:
     axes, shape = use.attribute("axes"), use.shape()
     if not isinstance(axes, list) or not use.given(2):
@@ -225,7 +235,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "first-output": lambda use: not any(use.node.output[1:]),
     "k-limit": _limit,
     "layout-zero": lambda use: not use.attribute("layout", 0),
-    "loop-shapes": lambda use: None,  # noqa: ARG005
+    "loop-shapes": _loop_shapes,
     "no-antialias": lambda use: not use.attribute("antialias", 0),
     "no-cache": lambda use: not any(use.node.input[4:]),
     "no-indices": lambda use: not any(use.node.output[1:2]),

@@ -101,6 +101,29 @@ def squeezed_rank() -> onnx.ModelProto:
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)])
 
 
+@pytest.mark.parametrize(
+    ("came", "went", "gathered", "told"),
+    [([2, 3], [2, 3], 0, "clear"), ([2, 3], [2, 3], 1, "restricted"), (["n"], ["n"], 0, "restricted"),
+     ([2, 3], [2, 6], 0, "restricted"), (None, None, 0, "restricted")],
+)  # fmt: skip
+def test_a_loop_is_restricted_unless_its_body_hands_on_the_sizes_that_it_takes(
+    came: list[int | str] | None, went: list[int | str] | None, gathered: int, told: str
+) -> None:
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", [one], [two]) for one, two in (("c", "d"), ("a", "b"))],
+        "body",
+        [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []), value("a", 1, came)],
+        [value("d", TensorProto.BOOL, []), value("b", 1, went), *[value("b", 1, went)] * gathered],
+    )
+    outputs = ["y", "z"][: 1 + gathered]
+    node = helper.make_node("Loop", ["m", "", "x"], outputs, name="n", body=body)
+    inputs = [value("m", TensorProto.INT64, []), value("x", 1, came)]
+    made = helper.make_graph([node], "g", inputs, [value(each, 1, None) for each in outputs])
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)])
+    assert states(model, "10.0.1", "10.1.0") == ["clear", told]
+
+
 SCATTERED = {"i": np.zeros((2, 4), np.int64), "u": np.ones((2, 4), np.float32)}
 
 
