@@ -155,7 +155,10 @@ class Check:
         tell(Begun(tuple(models), matrix, case))
         judged = self._run(all_cells(matrix, (case,)), OwnPrepared(data, clock), how, tell, sink)
         known, unread = patterns(looked_up(None, "cases") if self.cases is None else self.cases, whole)
-        static, doubted = static_answers(models, judged, known), dict(_doubted(models, judged))
+        static, doubted = static_answers(models, judged, known), {}
+        for own in models:
+            mine = [each for each in judged if each.cell.variant.name == own.variant.name]
+            doubted.update({each.cell.id: own.made_up for each in of_made_up_sizes(own, mine)})
         answers = [Answer(each, static[each.cell.id], doubted.get(each.cell.id, "")) for each in judged]
         tell(Concluded(tuple(answers), tuple(self._steps(models, answers)), unread))
         further = self._further(models, answers, data, clock, tell)
@@ -300,11 +303,3 @@ def _arrays(given: Arrays | None, option: str) -> dict[str, Array]:
     if isinstance(given, str | Path):
         return read_npz(Path(given), f"--{option}")
     return {name: np.asarray(each) for name, each in (given or {}).items()}
-
-
-def _doubted(models: Iterable[OwnModel], judged: Sequence[Judged]) -> Iterator[tuple[str, str]]:
-    """Yield the cell of each failure that may come of made-up sizes, with these."""
-    for own in models:
-        mine = [each for each in judged if each.cell.variant.name == own.variant.name]
-        for failed in of_made_up_sizes(own, mine):
-            yield failed.cell.id, own.made_up
