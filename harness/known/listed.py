@@ -177,8 +177,8 @@ def _parts_alike(use: Use) -> bool | None:
 
 def _axes_all(use: Use) -> bool | None:
     axes, shape = use.values(1), use.shape()
-    if not use.given(1) or axes is None or not axes.size:
-        return bool(not use.given(1) or axes is not None)
+    if not use.given(1) or use.shape(1) == (0,) or axes is None:
+        return not use.given(1) or use.shape(1) == (0,)
     return None if shape is None else len({int(each) % len(shape) for each in axes.ravel()}) == len(shape)
 
 
