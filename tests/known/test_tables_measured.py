@@ -19,7 +19,7 @@ TOP = Path(__file__).parents[2]
 MATRIX = load_matrix(TOP / "matrix.yaml")
 CASES = {case.name: case for case in load_cases(TOP / "cases")}
 #: Refused by the parser, and by no table: operators of other domains, those and the types that came between two tables,
-#: inputs of types that do not go together, and a plugin's library that is not loaded.
+#: inputs of types that do not go together.
 NOT_LISTED = {
     "trt86": {
         "low_precision_gemm.fp4",
@@ -31,7 +31,6 @@ NOT_LISTED = {
         "attention.op-*",
         "exporters.swish-op",
         "instance_norm.fp16-fp32-scale",
-        "instance_norm.int8-5d-plugin",
         "low_precision_gemm.fp4",
         "low_precision_gemm.fp4-weights",
         "norms.rmsnorm-op-large",
