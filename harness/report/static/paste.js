@@ -41,7 +41,7 @@ const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "N
 // The versions that have the error, and its rows, of which each says where it fails and since when it works.
 /** @type {(id: string) => Content} */
 const hereElement = (id) => {
-  const versions = new Set(data.signatures[id]?.seen.map(({ where, basis }) => `${where} (${basis})`));
+  const versions = new Set(data.signatures[id]?.seen.map(({ where, basis }) => `${where.replace(".*", "")} (${basis})`));
   const found = rows.flatMap((row) => row.cells.filter(({ signature }) => signature === id).slice(0, 1).map((cell) => para(bold(cellLink(cell.id, row.title)), ": ", row.sentences.filter(({ series }) => series === targetOf.get(cell.target)?.series).map(({ text }) => `${text}.`))));
   return [versions.size && para(bold("Seen on "), listed([...versions], 5), "."), found.slice(0, 3), found.length > 3 && aside(`and ${found.length - 3} more: `, errorLink(id, id))];
 };
