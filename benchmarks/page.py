@@ -192,7 +192,7 @@ def _measure(browser: Browser, file: Path, cells: int, rows: Samples) -> None:
     made = results(cells)
     start = time.process_time()
     data = results_json(made)
-    text = render(json.loads(data), data, {})
+    text = render(json.loads(data), {})
     seconds = time.process_time() - start
     file.write_text(text, encoding="utf-8")
     note(rows, f"{len(made.cells)} cells: generator, s", seconds)

@@ -178,7 +178,8 @@ def _lines(found: Step) -> Iterator[Text]:
     """Yield the lines on one step: the headline, then the rows by kind and cause, the worst first."""
     yield from _wrapped(found.headline, "", "bold")
     if unknown := found.variants - found.known:
-        yield from _wrapped(f"{unknown} of {found.variants} variants {'is' if unknown == 1 else 'are'} not known on both.", "")
+        count = f"{unknown} of {found.variants} variants {'is' if unknown == 1 else 'are'}"
+        yield from _wrapped(f"{count} not known on both.", "")
     for kind in Kind:
         name, meaning = KINDS[kind]
         rows = [row for row in found.rows if row.kind == kind]
