@@ -32,12 +32,12 @@ def test_every_signature_has_an_entry_with_a_text() -> None:
     entries = error_entries(factory.results())
     assert sorted(each.id for each in entries) == sorted(each.id for each in load_signatures())
     assert all(each.title and each.advice for each in entries)
-    # Those that ask the model print no text of their own; of refused nodes without a cause there is none at hand.
+    # Those that ask the model print no text of their own.
     silent = {
         each.id
         for each in load_signatures()
         if all(one.where == "graph" or one.model is not None for one in each.patterns)
-    } | {"node-refused"}
+    }
     assert {each.id for each in entries if not each.texts} == silent
     kinds = [each.kind for each in entries]
     assert kinds == sorted(kinds, key=["failure", "warning", "harmless"].index)
