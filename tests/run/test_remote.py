@@ -215,10 +215,9 @@ def test_a_line_that_stays_cut_is_said_and_its_agent_ends_by_itself(bench: Bench
     bench.during(sshd.end)
     found = run(runner, "nap")
     assert found.cls is Class.INFRA_ERROR
-    assert found.reason.startswith(
-        f"Docker does not answer at {sshd.address}: ssh: connect to host 127.0.0.1 port "
-    )
-    assert found.reason.endswith("Connection refused")
+    assert found.reason.startswith(f"Docker does not answer at {sshd.address}: ")
+    # A call that was under way as the line broke says the second.
+    assert found.reason.endswith(("Connection refused", "broken pipe"))
     runner.close()
     state = ["docker", "inspect", "--format", "{{.State.Running}}", str(bench.agents[0])]
     assert wait_for(
