@@ -120,9 +120,9 @@ _LIMITS = {
     "name": layer_names.LONGEST_NAME,
     "deepest": layer_names.DEEPEST,
 }
-#: The fields of a signature that the script reads as they are.
 #: Ends of node tests that speak of the operator; a refusal may be of the test's form, axes that are no constants.
 _ENDS = {"wrong": "Wrong numbers", "crashed": "Ends the process"}
+#: The fields of a signature that the script reads as they are.
 _AS_IT_IS = (
     *("id", "title", "cause", "advice", "harmless", "links", "versions"),
     *("standard_op", "phases", "operator", "kind", "not_yet"),

@@ -249,7 +249,7 @@ def _ask(python: str, module: str) -> dict[str, Any]:
         except (OSError, ValueError, TypeError, KeyError, subprocess.SubprocessError) as error:
             said = one_line(str(error), 200)
             raise HandledError(
-                f"{PYTHON_VARIABLE}={python}: is no Python that answers ({said}); name an interpreter's program"
+                f"{PYTHON_VARIABLE}={python}: is no Python that answers ({said}); name a Python's program file"
             ) from error
 
 

@@ -157,5 +157,5 @@ def test_a_program_that_answers_otherwise_is_no_python(tmp_path: Path, answer: s
     program = tmp_path / "python"
     program.write_text(f"#!/bin/sh\necho '{answer}'\n", encoding="utf-8")
     program.chmod(0o755)
-    with pytest.raises(HandledError, match=r"is no Python that answers .*; name an interpreter's program"):
+    with pytest.raises(HandledError, match=r"is no Python that answers .*; name a Python's program file"):
         installed_in(str(program), chosen())
