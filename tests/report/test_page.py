@@ -16,7 +16,7 @@ import pytest
 
 from harness.report import page as page_module
 from harness.report.model import Results
-from harness.report.page import addresses, render, unpacked
+from harness.report.page import addresses, explaining, render, unpacked
 from harness.report.writer import results_json, write_report
 from tests import needs
 from tests.report import factory
@@ -332,3 +332,11 @@ def test_hostile_text_is_drawn_as_text(browser: Browser, tmp_path: Path, kind: s
     assert made.complaints == []
     assert made.page.locator("img").count() == 0
     made.context.close()
+
+
+def test_operators_that_were_measured_to_be_wrong_are_told_with_how_many_of_their_tests() -> None:
+    wrong, crashed = explaining()["tests"]
+    assert wrong[0] == "Wrong numbers"
+    assert "ScatterND (6 of 7)" in wrong[1]
+    assert "ScatterND" not in wrong[2]
+    assert crashed == ["Ends the process", "GridSample (2 of 8)", ""]
