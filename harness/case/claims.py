@@ -93,9 +93,9 @@ class Expectation(Typed):
     source that names no version, which stands in no column, only with the row. `platform` is that of targets,
     "linux/amd64", "linux/arm64" or "jetson", None for every one; `compute_capability` is "7.5" for such GPUs, None for
     every GPU, and `product` the GPU of a measurement; `targets` are names, () for every one. `signature` is the
-    diagnosis id of a failure, if it is known. A reported claim has a source and its `kind`; the note of a measured one
-    names the measurement. `level` names the level if the class leaves that open. `of` is a detail of the source's that
-    the column lacks, printed with the claim: "8.6.11, Quadro T2000".
+    diagnosis id of a failure, if it is known, and `nodes` those that a measurement blames. A reported claim has a
+    source and its `kind`; the note of a measured one names the measurement. `level` names the level if the class leaves
+    that open. `of` is a detail of the source's that the column lacks, printed with the claim: "8.6.11, Quadro T2000".
     """
 
     outcome: Class
@@ -113,6 +113,7 @@ class Expectation(Typed):
     product: str = ""
     scope: Scope = "graph"
     of: str = ""
+    nodes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -15,6 +15,7 @@ about every GPU; one on a GPU is about its compute capability alone.
           int8-entropy: api_removed implicit-int8-removed
         mish:
           qdq: built
+          fp16-graph: [precision_lost, /SandGlass1/SandGlass1.0/Conv]
       gpus:
         '8.9':
           NVIDIA L4:
@@ -30,10 +31,10 @@ about every GPU; one on a GPU is about its compute capability alone.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from packaging.version import InvalidVersion, Version
@@ -54,9 +55,17 @@ _HEAD = (
 )
 
 
+class Result(NamedTuple):
+    """The end of a cell: its class, the diagnosis where it failed, and the nodes that are to blame, as far as known."""
+
+    cls: Class
+    signature: str | None = None
+    nodes: tuple[str, ...] = ()
+
+
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """The measurements of one target on one GPU, or without: class and signature (or None) by case and variant.
+    """The measurements of one target on one GPU, or without: the result by case and variant.
 
     `measured` is the day of the latest, `driver` the branch of the driver then; with a GPU,
     `compute_capability` and `product` are as the file names it.
@@ -66,7 +75,7 @@ class Measured:
     engine: Engine
     version: str
     measured: str
-    cells: Mapping[tuple[str, str], tuple[Class, str | None]]
+    cells: Mapping[tuple[str, str], Result]
     compute_capability: str = ""
     product: str = ""
     driver: str = ""
@@ -78,25 +87,26 @@ class Measured:
         return self.target, self.compute_capability, self.product
 
     @cached_property
-    def _claims(self) -> Mapping[tuple[Class, str | None], Expectation]:
+    def _claims(self) -> Mapping[Result, Expectation]:
         """Return the claim of each result; hundreds of variants share one."""
         driver = f", driver {self.driver}" if self.driver else ""
         where = f"{self.version}; {self.product}{driver}" if self.product else self.version
         where = "; ".join(filter(None, (where, self.libraries)))
         return {
-            (cls, signature): Expectation(
-                outcome=cls,
+            result: Expectation(
+                outcome=result.cls,
                 versions=f"=={self.version}",
                 source=None,
                 basis=Basis.MEASURED,
                 note=f"measured {self.measured} on {self.target} ({where})",
                 engine=self.engine,
                 targets=(self.target,),
-                signature=signature,
+                signature=result.signature,
+                nodes=result.nodes,
                 compute_capability=self.compute_capability or None,
                 product=self.product,
             )
-            for cls, signature in set(self.cells.values())
+            for result in set(self.cells.values())
         }
 
     def expectation(self, case: str, variant: str) -> Expectation | None:
@@ -117,9 +127,9 @@ def read(path: Path) -> tuple[Measured, ...]:
             version=entry["version"],
             measured=entry["measured"],
             cells={
-                (case, variant): _claim(text)
+                (case, variant): _result(held)
                 for case, of_case in entry["cells"].items()
-                for variant, text in of_case.items()
+                for variant, held in of_case.items()
             },
             compute_capability=capability,
             product=product,
@@ -150,17 +160,41 @@ def _problems(document: Document) -> Iterator[Problem]:
         except InvalidVersion:
             yield Problem(document.line(place), place, f"{entry['version']!r} is no version; correct it")
         for case, of_case in entry["cells"].items():
-            for variant, text in of_case.items():
-                word = text.split(" ")[0]
+            for variant, held in of_case.items():
+                word = _ends(held).split(" ")[0]
                 if word not in _MEASURABLE:
                     place = (*whole, "cells", case, variant)
                     sentence = f"{word!r} is nothing that can be measured; {did_you_mean(word, _MEASURABLE)}"
                     yield Problem(document.line(place), place, sentence)
 
 
-def _claim(text: str) -> tuple[Class, str | None]:
-    cls, _, signature = text.partition(" ")
-    return Class(cls), signature.strip() or None
+def _ends(held: str | Sequence[str]) -> str:
+    return held if isinstance(held, str) else held[0]
+
+
+def _result(held: str | Sequence[str]) -> Result:
+    cls, _, signature = _ends(held).partition(" ")
+    return Result(Class(cls), signature.strip() or None, () if isinstance(held, str) else tuple(held[1:]))
+
+
+def _held(result: Result) -> str | _OneLine:
+    ends = " ".join(filter(None, (result.cls, result.signature)))
+    return _OneLine((ends, *result.nodes)) if result.nodes else ends
+
+
+class _OneLine(tuple[str, ...]):
+    """A list that stands on one line."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes nodes on the line of their cell."""
+
+
+_Dumper.add_representer(
+    _OneLine, lambda dumper, held: dumper.represent_sequence("tag:yaml.org,2002:seq", held, flow_style=True)
+)
 
 
 def text_of(targets: Iterable[Measured]) -> str:
@@ -173,9 +207,9 @@ def text_of(targets: Iterable[Measured]) -> str:
         for each in mine:
             fields = {"version": each.version, "driver": each.driver, "measured": each.measured}
             fields |= {"libraries": each.libraries} if each.libraries else {}
-            cells: dict[str, dict[str, str]] = {}
-            for (case, variant), claim in sorted(each.cells.items()):
-                cells.setdefault(case, {})[variant] = " ".join(filter(None, claim))
+            cells: dict[str, dict[str, str | _OneLine]] = {}
+            for (case, variant), result in sorted(each.cells.items()):
+                cells.setdefault(case, {})[variant] = _held(result)
             entry = {**fields, "cells": cells}
             if each.product:
                 gpus = data[name].setdefault("gpus", {})
@@ -183,7 +217,7 @@ def text_of(targets: Iterable[Measured]) -> str:
             else:
                 del entry["driver"]
                 data[name].update(entry)
-    return _HEAD + yaml.safe_dump(data, sort_keys=False, width=110)
+    return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=110)
 
 
 def _order(measured: Measured) -> tuple[list[int], str]:

@@ -97,7 +97,7 @@ def _merged(
     target = results[0].cell.target
     cells = dict(old.cells) if old and old.version == target.version else {}
     for result in results:
-        cells[result.cell.case.name, result.cell.variant.name] = (result.classification.cls, result.signature)
+        cells[result.cell.case.name, result.cell.variant.name] = _result(result)
     latest = max((result.outcome for result in results), key=lambda outcome: outcome.stamps.when)
     gpu = took_part(latest)
     return measured.Measured(
@@ -111,6 +111,13 @@ def _merged(
         driver=gpu.driver if gpu else "",
         libraries=old.libraries if old and old.version == target.version else "",
     )
+
+
+def _result(judged: Judged) -> measured.Result:
+    """Return the end of a cell with the nodes to blame: those that lost their precision, or the one that fails."""
+    lost = tuple(each.node for each in judged.classification.lost)
+    blamed = judged.diagnosis.node if judged.diagnosis else ""
+    return measured.Result(judged.classification.cls, judged.signature, lost or ((blamed,) if blamed else ()))
 
 
 def do_verify(options: argparse.Namespace) -> int:

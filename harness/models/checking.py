@@ -154,7 +154,7 @@ class Check:
         case = own_case(models)
         tell(Begun(tuple(models), matrix, case))
         judged = self._run(all_cells(matrix, (case,)), OwnPrepared(data, clock), how, tell, sink)
-        known, unread = patterns(looked_up(None, "cases") if self.cases is None else self.cases, whole)
+        known, unread = patterns(looked_up(None, "cases") if self.cases is None else self.cases)
         static, doubted = static_answers(models, judged, known), {}
         for own in models:
             mine = [each for each in judged if each.cell.variant.name == own.variant.name]

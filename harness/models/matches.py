@@ -7,20 +7,27 @@ unless the case itself has the same pattern in two sizes that fare unlike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import onnx
 
-from harness.case import Case, Variant
-from harness.case.graph_reader import STANDARD, Extents, GraphReader, attribute, inferred, name_at
+from harness.case.graph_reader import (
+    STANDARD,
+    Extents,
+    GraphReader,
+    attribute,
+    inferred,
+    name_at,
+    opsets,
+    subgraphs,
+)
 from harness.case.model import effective_name
 from harness.layers.asked import asked
 from harness.layers.datatype import types_of
-from harness.matrix import Target
-from harness.plan import Cell, claims_about
-from harness.words import GOOD, Precision, Role
+from harness.models.traits import Traits
+from harness.words import Precision
 
 #: Nodes that carry a constant, or hand on a tensor as it is.
 _NOTHING = frozenset({"Constant", "Identity", "Dropout"})
@@ -41,24 +48,15 @@ _MOST_PLACES = 1000
 _RANKED = frozenset({"GridSample", "Attention"})
 _TYPED = {"InstanceNormalization": 2}
 _MANY = frozenset({"Split"})
-#: A pattern of these alone is about something else, such as an opset.
-_SAYING_NOTHING = frozenset({"Relu"})
-
-
-@dataclass(frozen=True)
-class Match:
-    """A variant whose graph a model holds: `nodes` are the model's nodes at each place, the first node first."""
-
-    case: Case
-    variant: Variant
-    places: tuple[tuple[str, ...], ...]
+#: What decides of a pattern: the place of a node, a trait, and the part of it.
+Conditions = frozenset[tuple[int, str, object]]
 
 
 @dataclass(frozen=True)
 class _Node:
     name: str
     label: tuple[object, ...]
-    size: tuple[object, ...]
+    traits: Traits
 
     @property
     def operator(self) -> str:
@@ -74,11 +72,18 @@ class Shape:
         words = {node.name: node for node in asked(model)}
         self.nodes: list[_Node] = []
         made_by: dict[str, tuple[int, ...]] = {}
+        self._opset = opsets(model).get("", 1)
         self.sources: list[tuple[int, ...]] = []
+        #: The node of the pattern that each of the graph's nodes is, or whose constants it makes.
+        self.place_of: dict[str, int] = {}
+        unread: dict[str, list[str]] = {}
         for node in self._tensors.nodes:
-            inputs = filter(None, node.input)
+            inputs = list(filter(None, node.input))
             through = tuple(dict.fromkeys(one for name in inputs for one in made_by.get(name, ())))
+            behind = [each for name in inputs for each in unread.get(name, ())]
             if self._tensors.constants.issuperset(filter(None, node.output)):
+                behind.append(effective_name(node))
+                unread |= dict.fromkeys(node.output, behind)
                 continue
             if node.op_type in _NOTHING:
                 made_by.update(dict.fromkeys(node.output, through))
@@ -86,8 +91,13 @@ class Shape:
             known = words[effective_name(node)]
             made_by.update(dict.fromkeys(node.output, (len(self.nodes),)))
             self.nodes.append(
-                _Node(known.name, self._label(node, known.precision, known.fed), self._size(node))
+                _Node(
+                    known.name,
+                    self._label(node, known.precision, known.fed),
+                    Traits(node, self._tensors, self._types, self._opset),
+                )
             )
+            self.place_of |= dict.fromkeys((*behind, known.name), len(self.sources))
             self.sources.append(through)
 
     @cached_property
@@ -107,22 +117,11 @@ class Shape:
             found.setdefault(node.label, []).append(at)
         return found
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Return the same for two graphs of one pattern: labels and joints, without sizes."""
-        return tuple((node.label, sources) for node, sources in zip(self.nodes, self.sources, strict=True))
-
     def _label(self, node: onnx.NodeProto, precision: str, fed: str) -> tuple[object, ...]:
-        plain = [
-            (item.name, onnx.helper.get_attribute_value(item))
-            for item in node.attribute
-            if item.name not in _SIZES
-            and not _without_effect(node, item)
-            and item.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
-        ]
+        plain = [each for each in _telling(node, self._opset) if each[0] not in _SIZES]
         if node.op_type in _CONVOLUTIONS:
-            plain = [each for each in plain if each[0] != "dilations" or set(each[1]) != {1}]
-            plain = [(name, "yes" if name == "dilations" else value) for name, value in plain]
+            dilated = set(attribute(node, "dilations", [])) - {1}
+            plain = [each for each in plain if each[0] != "dilations"] + [("dilated", bool(dilated))]
             plain.append(("kind", self._kind(node)))
         kept = tuple(sorted((name, str(value)) for name, value in plain))
         value = None
@@ -134,7 +133,8 @@ class Shape:
         rank = len(self._tensors.shapes.get(node.input[0]) or ()) if node.op_type in _RANKED else 0
         outputs = sum(map(bool, node.output)) if node.op_type not in _MANY else 0
         decided = "" if value is None else str(value.tolist())
-        return node.domain, node.op_type, precision, fed, kept, decided, of, rank, outputs
+        inner = tuple(sorted({each.op_type for graph in subgraphs(node) for each in graph.node}))
+        return node.domain, node.op_type, precision, fed, kept, decided, of, rank, outputs, inner
 
     def _kind(self, node: onnx.NodeProto) -> str:
         group, dims = attribute(node, "group", 1), self._weight(node)
@@ -152,69 +152,45 @@ class Shape:
             name = name_at(maker.input, 0) if maker is not None else ""
         return shape or () if name in self._tensors.constants else ()
 
-    def _size(self, node: onnx.NodeProto) -> tuple[object, ...]:
-        values = ((name, attribute(node, name)) for name in ("group", "kernel_shape"))
-        return tuple((name, str(value)) for name, value in values if value is not None) + self._weight(node)
+
+def _telling(node: onnx.NodeProto, opset: int) -> Iterator[tuple[str, object]]:
+    """Yield the attributes that make a node another one than the newest opset's own default, written out or not."""
+    held = {item.name: item for item in node.attribute if item.name not in _OF_TRAINING.get(node.op_type, ())}
+    newest: Mapping[str, onnx.defs.OpSchema.Attribute] = {}
+    if node.domain in STANDARD and onnx.defs.has(node.op_type):
+        newest = onnx.defs.get_schema(node.op_type).attributes
+        for name, each in _schema(node.op_type, opset).items():
+            if each.default_value.name and name not in _OF_TRAINING.get(node.op_type, ()):
+                held.setdefault(name, each.default_value)
+    for name, item in held.items():
+        if item.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR):
+            continue
+        value = onnx.helper.get_attribute_value(item)
+        default = newest[name].default_value if name in newest else None
+        if not (default and default.name) or onnx.helper.get_attribute_value(default) != value:
+            yield name, value
 
 
-def _without_effect(node: onnx.NodeProto, item: onnx.AttributeProto) -> bool:
-    """Tell whether an attribute is of training alone, or is the operator's default, written out."""
-    if item.name in _OF_TRAINING.get(node.op_type, ()):
-        return True
-    if node.domain not in STANDARD or not onnx.defs.has(node.op_type):
-        return False
-    declared = onnx.defs.get_schema(node.op_type).attributes.get(item.name)
-    if declared is None or not declared.default_value.name:
-        return False
-    default = onnx.helper.get_attribute_value(declared.default_value)
-    return bool(default == onnx.helper.get_attribute_value(item))
+def _schema(operator: str, opset: int) -> Mapping[str, onnx.defs.OpSchema.Attribute]:
+    """Return the attributes of an operator at an opset, none if it came later."""
+    try:
+        return onnx.defs.get_schema(operator, opset).attributes
+    except onnx.defs.SchemaError:
+        return {}
 
 
-class Patterns:
-    """The reproducers of cases as patterns; `matches` says which of them a model holds."""
+def places(pattern: Shape, model: Shape, deciding: Conditions = frozenset()) -> Iterator[tuple[int, ...]]:
+    """Yield the nodes of a model that meet those of a pattern, in the pattern's order, no node twice.
 
-    def __init__(self, cases: Iterable[Case], targets: Sequence[Target]) -> None:
-        self._patterns: list[tuple[Case, Variant, Shape, bool]] = []
-        for case in cases:
-            shapes = {each.name: Shape(onnx.load_model_from_string(each.model_bytes())) for each in case}
-            for variant in (each for each in case if each.role is Role.REPRODUCER):
-                mine = shapes[variant.name]
-                twins = [
-                    each
-                    for each in case
-                    if shapes[each.name].key == mine.key and each.recipe == variant.recipe
-                ]
-                sized = any(len(_endings(case, twins, target)) > 1 for target in targets)
-                if not {node.operator for node in mine.nodes} <= _SAYING_NOTHING:
-                    self._patterns.append((case, variant, mine, sized))
-
-    def matches(self, model: onnx.ModelProto) -> tuple[Match, ...]:
-        """Return the variants whose graphs a model holds, in the cases' order, with all places that do not overlap."""
-        held = Shape(model)
-        found = []
-        for case, variant, pattern, sized in self._patterns:
-            places = tuple(_places(pattern, held, sized=sized))
-            if places:
-                named = tuple(tuple(held.nodes[at].name for at in place) for place in places)
-                found.append(Match(case, variant, named))
-        return tuple(found)
-
-
-def _endings(case: Case, twins: Iterable[Variant], target: Target) -> set[bool]:
-    """Return whether all that is claimed of variants on a target is good, on whichever GPU; both if they differ."""
-    claims = (claims_about(Cell("", case, variant, target)) for variant in twins)
-    return {all(claim.outcome in GOOD for claim in each) for each in claims if each}
-
-
-def _places(pattern: Shape, model: Shape, *, sized: bool) -> Iterator[tuple[int, ...]]:
-    """Yield the nodes of a model that meet those of a pattern, in the pattern's order, no node twice."""
+    They are alike in what decides, too.
+    """
     if not pattern.nodes or any(node.label not in model.by_label for node in pattern.nodes):
         return
     rarest = min(range(len(pattern.nodes)), key=lambda at: len(model.by_label[pattern.nodes[at].label]))
     order = _order(pattern, rarest)
     taken: set[int] = set()
     for start in model.by_label[pattern.nodes[rarest].label][:_MOST_PLACES]:
-        place = _Search(pattern, model, order, taken, sized=sized).place(start)
+        place = _Search(pattern, model, order, taken, deciding).place(start)
         if place is not None:
             taken.update(place)
             yield place
@@ -238,10 +214,10 @@ class _Search:
     """One search for a place: `met` are the model's nodes for those of the pattern, as far as it is."""
 
     def __init__(
-        self, pattern: Shape, model: Shape, order: Sequence[int], taken: set[int], *, sized: bool
+        self, pattern: Shape, model: Shape, order: Sequence[int], taken: set[int], deciding: Conditions
     ) -> None:
         self._pattern, self._model, self._order = pattern, model, order
-        self._taken, self._sized = taken, sized
+        self._taken, self._deciding = taken, deciding
         self._met: dict[int, int] = {}
         self._steps = 0
 
@@ -272,7 +248,13 @@ class _Search:
     def _meets(self, wanted: int, candidate: int) -> bool:
         met, model = self._met, self._model
         mine, other = self._pattern.nodes[wanted], model.nodes[candidate]
-        if mine.label != other.label or candidate in self._taken or (self._sized and mine.size != other.size):
+        if mine.label != other.label or candidate in self._taken:
+            return False
+        if any(
+            part in mine.traits.unlike(other.traits, trait)
+            for at, trait, part in self._deciding
+            if at == wanted
+        ):
             return False
         sources = {met[each] for each in self._pattern.sources[wanted] if each in met}
         targets = (met[each] for each in self._pattern.targets[wanted] if each in met)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import Case, Graph, Link, Variant, measured
-from harness.case.measured import Measured, read, text_of, with_measured
+from harness.case.measured import Measured, Result, read, text_of, with_measured
 from harness.errors import HandledError
 from harness.words import Basis, Class, Engine
 
@@ -19,9 +19,12 @@ RTX = Measured(
     Engine.TENSORRT_RTX,
     "1.7.1.116",
     "2026-01-02",
-    {("toy", "one"): (Class.BUILT, None), ("toy", "two"): (Class.BUILD_FAILED, "no-int8-convolution")},
+    {
+        ("toy", "one"): Result(Class.BUILT),
+        ("toy", "two"): Result(Class.BUILD_FAILED, "no-int8-convolution", ("/a, b", "/c: d")),
+    },
 )
-ORT = Measured("ort117", Engine.ONNXRUNTIME, "1.17", "2026-01-03", {("toy", "one"): (Class.OK, None)})
+ORT = Measured("ort117", Engine.ONNXRUNTIME, "1.17", "2026-01-03", {("toy", "one"): Result(Class.OK)})
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -30,13 +33,16 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert read(path) == (RTX, ORT)
     text = path.read_text()
     assert text.startswith("# ")
-    assert "    toy:\n      one: built\n      two: build_failed no-int8-convolution\n" in text
+    assert (
+        "    toy:\n      one: built\n      two: [build_failed no-int8-convolution, '/a, b', '/c: d']\n"
+        in text
+    )
     path.write_text(text_of(read(path)), encoding="utf-8")
     assert path.read_text() == text
 
 
 T4 = replace(
-    RTX, compute_capability="7.5", product="Tesla T4", driver="535", cells={("toy", "one"): (Class.OK, None)}
+    RTX, compute_capability="7.5", product="Tesla T4", driver="535", cells={("toy", "one"): Result(Class.OK)}
 )
 L4 = replace(
     T4, compute_capability="8.9", product="NVIDIA L4", driver="580", version="1.8.0.1", measured="2026-02-03"
@@ -127,7 +133,7 @@ rtx17:
             ("toy:\n      one", "toy[one]"),
             ":7: rtx17.cells.toy[one]: is the text 'built'; it must be a mapping",
         ),
-        (("built", "[built]"), ":8: rtx17.cells.toy.one: is a list; it must be text"),
+        (("built", "[]"), ":8: rtx17.cells.toy.one: is empty; fill it in"),
         (
             ("built", "built\n      one: ok"),
             ":9: rtx17.cells.toy.one: is given twice, first on line 8; delete",
@@ -143,7 +149,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str
     path = tmp_path / measured.FILE
     path.write_text(GOOD)
     (entry,) = read(path)
-    assert entry.cells == {("toy", "one"): (Class.BUILT, None)}
+    assert entry.cells == {("toy", "one"): Result(Class.BUILT)}
     path.write_text(GOOD.replace(*change))
     with pytest.raises(HandledError) as caught:
         read(path)

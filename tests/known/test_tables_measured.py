@@ -51,7 +51,7 @@ def test_what_a_table_blocks_was_refused_and_what_was_refused_is_blocked(name: s
         for cell, how in each.cells.items()
     }
     built, unlisted, blocked = [], [], 0
-    for (case, variant), (cls, _) in cells.items():
+    for (case, variant), (cls, *_) in cells.items():
         found = next(each for each in CASES[case] if each.name == variant)
         model = onnx.load_model_from_string(found.model_bytes())
         answer = StaticModel(model, plugins=bool(found.recipe.plugin)).on(target)

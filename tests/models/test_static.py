@@ -15,7 +15,7 @@ from harness.case import Calibrator, Expectation
 from harness.known.listed import KEPT, Finding, State, StaticModel, uses
 from harness.matrix import load_matrix
 from harness.matrix.operators import operator_tables, restrictions
-from harness.models.matches import Match
+from harness.models.deciding import Patterns
 from harness.models.own.model import Wanted, own_model
 from harness.models.static import read_models, static_answers
 from harness.words import Basis, Class, Engine
@@ -323,16 +323,6 @@ def test_an_opset_is_remarked_on_only_above_the_highest_of_the_table() -> None:
     assert said == ["", "opset 18 is above 17, the highest that the table names; that alone blocks nothing"]
 
 
-class Holds:
-    """Patterns that every model holds."""
-
-    def __init__(self, *matches: Match) -> None:
-        self._matches = matches
-
-    def matches(self, _: onnx.ModelProto) -> tuple[Match, ...]:
-        return self._matches
-
-
 NOT_RUN: dict[str, Any] = {"state": "not_run", "reason": "no GPU", "layers": ()}
 BUILT: dict[str, Any] = {}
 
@@ -359,8 +349,7 @@ def test_a_failure_of_a_pattern_is_told_where_what_is_known_here_leaves_it_open(
     own = own_model(data.model(), "m.onnx", Wanted(), name="m")
     each = judged("int8", "int8", **here)
     known = replace(each.cell.case, variants=(replace(own.variant, expectations=tuple(claims)),))
-    held = Holds(Match(known, known.variants[0], (("/a",),)))
-    answer = static_answers([own], [each], held)[each.cell.id]  # type: ignore[arg-type]
+    answer = static_answers([own], [each], Patterns([known]))[each.cell.id]
     assert (answer.state is State.REPORTED) is told
 
 
@@ -376,6 +365,6 @@ def test_a_report_of_a_calibrator_is_told_of_a_model_that_is_calibrated(
     )
     mine_too = replace(each.cell.variant, name="m", recipe=replace(each.cell.variant.recipe, calibrator=mine))
     each = replace(each, cell=replace(each.cell, variant=mine_too))
-    held = Holds(Match(replace(each.cell.case, variants=(reported,)), reported, (("/a",),)))
-    answer = static_answers([own], [each], held)[each.cell.id]  # type: ignore[arg-type]
+    known = replace(each.cell.case, variants=(reported,))
+    answer = static_answers([own], [each], Patterns([known]))[each.cell.id]
     assert (answer.state is State.REPORTED) is told

@@ -1,0 +1,1 @@
+"""What is told of a model without an engine, held to all that was measured."""
