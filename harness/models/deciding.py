@@ -29,6 +29,8 @@ _OF_RECIPE: Mapping[str, Callable[[Recipe], object]] = {
     "outputs": lambda recipe: recipe.mark_outputs,
     "plugin": lambda recipe: recipe.plugin,
 }
+#: Failures to tell of a graph that was not run; a call that a version lacks is told of every graph.
+_TOLD = frozenset(Class) - SHOWS_NO_FAILURE | {Class.API_REMOVED}
 #: The traits that are tried before parts of the recipe.
 _FIRST = 5
 
@@ -75,7 +77,7 @@ class Pattern:
 
         A measured good ending speaks against a reported failure, but does not speak of a run.
         """
-        bad = WHEN_RUN if built else frozenset(Class) - SHOWS_NO_FAILURE
+        bad = WHEN_RUN if built else _TOLD
         claims = self.claims(target)
         surest = [each for each in claims if each.outcome in bad] if built else claims[:1]
         return next((each for each in surest if each.outcome in bad), None)
@@ -112,9 +114,17 @@ class Patterns:
 
     def matches(self, held: Shape, recipe: Recipe, target: Target, *, built: bool = False) -> Iterator[Match]:
         """Yield the patterns that a model holds, in the cases' order, with all places that do not overlap."""
+        lacking: set[str | None] = set()
         for pattern in self._patterns:
             claim, its = pattern.failure(target, built=built), pattern.variant.recipe
-            if claim is None or not _asked(its, recipe) or next(places(pattern.shape, held), None) is None:
+            if claim is None or not _asked(its, recipe):
+                continue
+            if claim.outcome is Class.API_REMOVED:
+                if claim.signature not in lacking and _calls(its) & _calls(recipe):
+                    lacking.add(claim.signature)
+                    yield Match(pattern, claim, ("",))
+                continue
+            if next(places(pattern.shape, held), None) is None:
                 continue
             deciding = self.deciding(pattern, target)
             if isinstance(deciding, TooWide) or _unlike(its, recipe) & deciding.recipe:
@@ -184,6 +194,13 @@ def _asked(pattern: Recipe, recipe: Recipe) -> bool:
     """Tell whether a recipe asks at least for what a pattern's does."""
     alike = ("typing", "calibrator")
     return {*pattern.flags} <= {*recipe.flags} and not _unlike(pattern, recipe).intersection(alike)
+
+
+def _calls(recipe: Recipe) -> frozenset[str]:
+    """Return the calls of a recipe that a version may lack: a strongly typed network, flags of a weakly typed one."""
+    flags = recipe.flags if recipe.typing is Typing.WEAK else ()
+    more = {"strong": recipe.typing is Typing.STRONG, "calibrator": recipe.calibrator is not None}
+    return frozenset((*flags, *(name for name, asked in more.items() if asked)))
 
 
 def _unlike(one: Recipe, other: Recipe) -> frozenset[str]:
