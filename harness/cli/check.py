@@ -20,6 +20,7 @@ from harness.cli.options import (
     add_building,
     add_targets,
     add_where,
+    chosen,
     positive,
     writable,
     writable_file,
@@ -36,7 +37,6 @@ from harness.record.store import Store
 from harness.report.writer import build_report, results_json
 from harness.run.commands import published_lines
 from harness.scratch import Scratch
-from harness.text import did_you_mean
 
 _FILES = {
     "inputs": "an .npz with an array for each network input",
@@ -61,7 +61,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     _add_data(command)
     command.add_argument(
         "--fail-on",
-        type=_fail_on,
+        type=chosen(Trouble),
         default=frozenset({Trouble.BUILD, Trouble.INT8_LOSS}),
         metavar="WHAT",
         help="build, int8-loss and numbers, with commas between, or none (default: build,int8-loss)",
@@ -229,15 +229,6 @@ def _refuse_unwritable(options: argparse.Namespace) -> None:
         raise HandledError("--write is of one model, and several are named; check them one by one")
     if not options.after and len(options.targets) != 1:
         raise HandledError("--write is of one target; name it with --to or --target")
-
-
-def _fail_on(text: str) -> frozenset[Trouble]:
-    words = [each.strip() for each in text.split(",") if each.strip() not in ("", "none")]
-    known = [str(each) for each in Trouble]
-    for each in words:
-        if each not in known:
-            raise argparse.ArgumentTypeError(f"{each!r} is nothing to fail on; {did_you_mean(each, known)}")
-    return frozenset(map(Trouble, words))
 
 
 def _add_further(command: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from harness.case import measured
 from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection
 from harness.cli.project import built, current, load_project, selected, write_report
 from harness.errors import HandledError
+from harness.judge.baseline import accepted_ms, asked_of
 from harness.judge.cell import Judged, judge_cell
 from harness.record.speaking import took_part
 from harness.record.store import Store, write_files
@@ -71,17 +72,24 @@ def do_accept(options: argparse.Namespace) -> int:
     if not fresh:
         raise HandledError("nothing measured is recorded for this selection; run it first")
     path = options.cases / measured.FILE
-    known = {each.place: each for each in measured.read(path)}
+    baseline = measured.read(path)
+    known = {each.place: each for each in baseline.measured}
     by_place: dict[tuple[str, str, str], list[Judged]] = {}
     for result in fresh:
         by_place.setdefault(_place(result), []).append(result)
     known |= {place: _merged(place, known.get(place), mine) for place, mine in by_place.items()}
     # Targets of another matrix file keep their place behind those of this one.
     order = dict.fromkeys([*(target.name for target in project.matrix), *(name for name, *_ in known)])
-    text = measured.text_of(sorted(known.values(), key=lambda each: list(order).index(each.target)))
+    every = tuple(sorted(known.values(), key=lambda each: list(order).index(each.target)))
+    asked = {**baseline.asked, **{_key(result): asked_of(result.outcome, result.wished) for result in fresh}}
+    text = measured.text_of(measured.Baseline(every, asked))
     write_files(path.parent, {path.name: text.encode()})
     print(f"{len({result.cell.id for result in fresh})} cells accepted into {path}; review the diff")
     return EXIT_OK
+
+
+def _key(result: Judged) -> tuple[str, str]:
+    return result.cell.case.name, result.cell.variant.name
 
 
 def _place(result: Judged) -> tuple[str, str, str]:
@@ -97,7 +105,7 @@ def _merged(
     target = results[0].cell.target
     cells = dict(old.cells) if old and old.version == target.version else {}
     for result in results:
-        cells[result.cell.case.name, result.cell.variant.name] = _result(result)
+        cells[_key(result)] = _result(result)
     latest = max((result.outcome for result in results), key=lambda outcome: outcome.stamps.when)
     gpu = took_part(latest)
     return measured.Measured(
@@ -117,7 +125,13 @@ def _result(judged: Judged) -> measured.Result:
     """Return the end of a cell with the nodes to blame: those that lost their precision, or the one that fails."""
     lost = tuple(each.node for each in judged.classification.lost)
     blamed = judged.diagnosis.node if judged.diagnosis else ""
-    return measured.Result(judged.classification.cls, judged.signature, lost or ((blamed,) if blamed else ()))
+    return measured.Result(
+        cls=judged.classification.cls,
+        signature=judged.signature,
+        nodes=lost or ((blamed,) if blamed else ()),
+        untold=judged.classification.unverified,
+        ms=accepted_ms(judged.classification.cls, judged.outcome),
+    )
 
 
 def do_verify(options: argparse.Namespace) -> int:

@@ -23,6 +23,8 @@ from harness.cli.options import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
+    PARTS,
+    add_fail_on,
     add_selection,
     add_where,
     own,
@@ -69,6 +71,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run every cell (default: take what this machine has recorded and nothing has changed for)",
     )
+    add_fail_on(command, ",".join(PARTS))
     add_where(command)
     command.add_argument(
         "--process-per-cell",
@@ -285,7 +288,8 @@ def _answer(judged: list[Judged], required: set[str], reused: int, options: argp
         print(f"nothing that was selected ran: {_why_nothing_ran(judged)}")
     sys.stdout.flush()
     verdicts = {result.judgement.verdict for result in judged}
-    if Verdict.REGRESSED in verdicts:
+    regressed = (result.judgement for result in judged if result.judgement.verdict is Verdict.REGRESSED)
+    if any(each.part in (None, *options.fail_on) for each in regressed):
         return EXIT_REGRESSION
     if not ran:
         return EXIT_INFRA
@@ -310,6 +314,7 @@ _MOST_CAUSES = 20
 _COUNTED: dict[str, Verdict | None] = {
     "regressed": Verdict.REGRESSED,
     "new failure": Verdict.NEW,
+    "varies": Verdict.VARIES,
     "fixed": Verdict.FIXED,
     "not reproduced": Verdict.NOT_REPRODUCED,
     "infrastructure trouble": Verdict.INFRA,
@@ -333,8 +338,9 @@ def summarise(judged: Sequence[Judged]) -> Iterator[str]:
     yield f"{_number(len(judged), 'cell')} on {_number(targets, 'target')}: {counts}"
     if ended := _ended(judged):
         yield f"ended as: {ended}"
-    for name in ("regressed", "new failure", "fixed", "not reproduced"):
+    for name in ("regressed", "new failure", "varies", "fixed", "not reproduced"):
         yield from _listed(name, groups[name])
+    yield from _listed("keeps more than accepted", [each for each in judged if each.judgement.gained])
     for name in ("infrastructure trouble", "not run"):
         yield from _by_cause(name, groups[name])
 
@@ -352,7 +358,8 @@ def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iter
     if bad:
         show = shlex.join(["trt-compat", "show", bad[0].cell.id, *places])
         yield f"look into one: {show}"
-    if accept and (bad or groups["fixed"] or groups["not reproduced"] or groups["newly found to work"]):
+    news = groups["fixed"] or groups["not reproduced"] or groups["newly found to work"]
+    if accept and (bad or news or any(result.judgement.gained for result in judged)):
         yield f"to expect these results from now on: {accept}"
 
 
@@ -379,9 +386,11 @@ def _listed(title: str, results: Sequence[Judged]) -> Iterator[str]:
 def _told(result: Judged) -> str:
     if not result.failed:
         return one_line(result.judgement.sentence, _WIDEST)
-    told = one_line(f"{result.classification.cls}: {headline(result)}", _WIDEST)
+    why = headline(result)
+    told = one_line(f"{result.classification.cls}: {why}", _WIDEST)
     # The claim about a regressed cell is news as well, and an engine's sentence must not push it off the line.
-    return f"{told}; {one_line(claim(result), _WIDEST)}" if result.judgement.expectation else told
+    own = result.judgement.expectation and why != result.judgement.sentence
+    return f"{told}; {one_line(claim(result), _WIDEST)}" if own else told
 
 
 def _by_cause(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.case import Expectation, Recipe
 from harness.errors import described
+from harness.judge.baseline import Seen, against
 from harness.judge.classify import Classification, Wish, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.reasons import Reason, reasons
@@ -75,7 +76,9 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
 
 
 #: Verdicts on an expected class, and on one that only another machine would show.
-_NO_NEWS = (Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.NOT_RUN)
+_NO_NEWS = (
+    *(Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.VARIES, Verdict.NOT_RUN),
+)
 
 
 def is_news(cell: Cell, outcome: Outcome) -> bool:
@@ -95,7 +98,8 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     judgement = judge(classification, claims, diagnosis.id if diagnosis else None, failed_before=before)
     wishes = dict(wish.nodes)
     why = reasons(outcome, cell.variant.recipe, precision, wishes) if wish.demanded else ()
-    found = _by_product(judgement, gpu)
+    seen = Seen(outcome, classification, wish, why, gpu)
+    found = against(_by_product(judgement, gpu), cell.variant, claims, seen)
     return Judged(cell, outcome, precision, wishes, classification, diagnosis, found, claims, why)
 
 

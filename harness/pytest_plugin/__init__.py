@@ -245,7 +245,7 @@ def pytest_runtest_makereport(
     report = yield
     if isinstance(item, CellItem) and call.when == "call" and item.judged is not None:
         judgement = item.judged.judgement
-        if judgement.verdict in (Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN):
+        if judgement.verdict in (Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.VARIES):
             report.outcome = "skipped"
             report.wasxfail = visible(judgement.sentence)
         elif judgement.verdict in (Verdict.FIXED, Verdict.NOT_REPRODUCED):
