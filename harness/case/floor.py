@@ -47,6 +47,12 @@ class Missing(NamedTuple):
     unasked: tuple[Asked, ...]
     lost: tuple[Asked, ...]
 
+    def __str__(self) -> str:
+        """Return it in words, "" for nothing."""
+        parts = [f"no longer asks for {named(self.unasked)}"] if self.unasked else []
+        parts += [f"loses more than before: {named(self.lost)}"] if self.lost else []
+        return "; ".join(parts)
+
 
 def missing(before: Side, now: Side) -> Missing:
     """Return what the one side had and the other lacks; a node that was not told before has lost nothing."""
@@ -75,8 +81,9 @@ def _without(
     mine: Sequence[Asked], theirs: Sequence[Asked], my_names: Collection[str], their_names: Collection[str]
 ) -> list[Asked]:
     """Return those of mine that have no counterpart among theirs."""
-    same = set(theirs)
-    spare = Counter((each.op, each.precision) for each in theirs if each.node not in my_names)
+    same = {*theirs} & {*mine}
+    renamed = (each for each in theirs if each not in same and each.node not in my_names)
+    spare = Counter((each.op, each.precision) for each in renamed)
     left = []
     for each in mine:
         kind = each.op, each.precision

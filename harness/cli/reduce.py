@@ -19,8 +19,8 @@ from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
-from harness.matrix import Target
 from harness.layers.asked import wished
+from harness.matrix import Target
 from harness.models.case_file import add_case, case_name, variant_name
 from harness.models.check import ran, sizes_doubted
 from harness.models.further import graph_of

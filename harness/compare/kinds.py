@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.case import Expectation
+from harness.case.floor import Asked, Missing, Side, gained, missing
 from harness.judge.timing import RUN_TO_RUN
 from harness.known.claim import on_precision
 from harness.known.model import Known, Timing, VariantView
@@ -57,6 +58,7 @@ class Pair:
     wanted: nodes with the precision that they should run in.
     altered: model or recipe differ.
     apart: the two sides have no GPU in common.
+    asks: of an altered one, what each side asks for and lost.
     """
 
     wanted: tuple[tuple[str, Precision], ...]
@@ -65,6 +67,12 @@ class Pair:
     claims: tuple[Expectation | None, Expectation | None] = (None, None)
     altered: bool = False
     apart: bool = False
+    asks: tuple[Side, Side] | None = None
+
+    @property
+    def lacks(self) -> Missing:
+        """Return what an altered variant no longer asks for, or lost since; a baseline need keep nothing."""
+        return missing(*self.asks) if self.asks and self.new.demanded else Missing((), ())
 
     @property
     def nodes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -152,7 +160,7 @@ class Pair:
         """Return the detail that a row of this kind adds to both sides' words: nodes, or the change of the median."""
         if kind in TIMED and self.pace:
             return _paced(self.pace, slower=kind is Kind.SLOWER)
-        lost = some(self._lost()) if kind in _WITHOUT else ""
+        lost = (str(self.lacks) or some(self._lost())) if kind in _WITHOUT else ""
         crossed = some([f"{node} {said(old)} → {said(new)}" for node, old, new in self.crossed])
         if crossed and kind not in (Kind.WIDER, Kind.NARROWER):
             crossed = f"not asked for: {crossed}"
@@ -174,16 +182,21 @@ class Pair:
             return Kind.NEWLY_UNKNOWN if lost_sight else None
         if self.open:
             return None
-        was, now = standing(old), standing(new)
+        return self._between(standing(old), standing(new))
+
+    def _between(self, was: int, now: int) -> Kind | None:
         if now == 0:
             return Kind.BROKEN if was else Kind.OTHERWISE if self._fails_otherwise() else None
+        if any(self.lacks):
+            return Kind.PRECISION_LOST
         if not was:
             # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
             return Kind.BUILDS_WITHOUT if now == 1 else Kind.FIXED
         if not self.new.demanded:
             return None
-        gained = self._gained(now - was)
-        return Kind.PRECISION_LOST if gained < 0 else Kind.PRECISION_GAINED if gained else None
+        more = len(gained(*self.asks)) if self.asks else 0
+        gain = more or self._gained(now - was)
+        return Kind.PRECISION_LOST if gain < 0 else Kind.PRECISION_GAINED if gain else None
 
     def _fails_otherwise(self) -> bool:
         signatures = [
@@ -225,6 +238,20 @@ class Pair:
             for (node, want), got in ran
             if got and not same_precision(want, Precision(got))
         ]
+
+
+def side_of(variant: VariantView, cell: Known) -> Side:
+    """Return what a variant asks for, and what of it a cell lost; all of it is untold without layers."""
+    ops = {node.name: node.op for node in variant.graph.nodes}
+    asked = tuple(Asked(node, ops.get(node, ""), want) for node, want in variant.wanted)
+    ran = dict(zip((node for node, _ in variant.wanted), cell.nodes(variant.wanted), strict=False))
+    lost = [
+        each.node
+        for each in asked
+        if (got := ran.get(each.node)) and not same_precision(each.precision, Precision(got))
+    ]
+    untold = [each.node for each in asked if not ran.get(each.node)]
+    return Side(asked, frozenset(lost), frozenset(untold), frozenset(ops))
 
 
 def like_with_like(pair: Pair) -> Pair:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from harness.compare.kinds import Kind, Pair, claim_of, fails, like_with_like, sentence
+from harness.compare.kinds import Kind, Pair, claim_of, fails, like_with_like, sentence, side_of
 from harness.known.cell import general_advice
 from harness.known.claim import gpus, seen_by
 from harness.known.model import Known, VariantView
 from harness.layers.datatype import NARROW
-from harness.words import GOOD, Basis, Class, Role, Verdict
+from harness.words import GOOD, Basis, Class, Part, Role, Verdict
 
 #: The counts that a headline may name, each with its words for one and for many, by what they are for the reader.
 COUNTED: dict[str, dict[str, tuple[str, str]]] = {
@@ -29,8 +29,12 @@ HEADLINES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("alone",), "Nothing breaks{better}, of {known}; {beside}, not known before."),
     ((), "Nothing breaks or loses precision{better}, of {known} known on both."),
 )
-#: The kinds that fail a step. No engine warns of a lost precision.
-_BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
+#: The kinds that may fail a step, and the part of a cell that each is of. No engine warns of a lost precision.
+_WORSE: dict[Kind, Part] = {
+    Kind.BROKEN: "class",
+    Kind.PRECISION_LOST: "precision",
+    Kind.SLOWER: "latency",
+}
 #: Kinds whose rows name workarounds.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
 #: The most workarounds that a row names.
@@ -115,9 +119,9 @@ class Step:
     on: str = ""
 
     @property
-    def breaks(self) -> bool:
-        """Tell whether a variant that was measured on both sides breaks or loses its precision."""
-        return any(row.kind in _BREAKING and row.measured for row in self.rows)
+    def worse(self) -> frozenset[Part]:
+        """Return the parts that get worse of a variant that was measured on both sides."""
+        return frozenset(_WORSE[row.kind] for row in self.rows if row.kind in _WORSE and row.measured)
 
     @cached_property
     def counts(self) -> Counter[Kind]:
@@ -203,7 +207,10 @@ def _pairs(before: Column, after: Column) -> Iterator[tuple[str, Pair]]:
             for column, cell in zip((before, after), sides, strict=True)
         )
         known = [cell or _not_there(variant) for cell in sides]
-        yield name, like_with_like(Pair(variant.wanted, known[0], known[1], (claims[0], claims[1]), altered))
+        pair = Pair(variant.wanted, known[0], known[1], (claims[0], claims[1]), altered)
+        if altered:
+            pair = replace(pair, asks=(side_of(before.variants[name], pair.old), side_of(variant, pair.new)))
+        yield name, like_with_like(pair)
 
 
 def _not_there(variant: VariantView) -> Known:

@@ -87,7 +87,7 @@ def _precision(
         worse = own or lacks.unasked or judgement.verdict is Verdict.REGRESSED
         verdict = Verdict.REGRESSED if worse else Verdict.NEW
         part: Part = judgement.part or "precision"
-        sentence = f"{_lacking(Missing(lacks.unasked, lost))}; {judgement.sentence}"
+        sentence = f"{Missing(lacks.unasked, lost)}; {judgement.sentence}"
         return Judgement(verdict, judgement.expectation or claim, sentence, part if worse else None)
     more = gained(before, now) if accepted is not None and finished and cls in FINISHED else ()
     if more and judgement.verdict in (Verdict.EXPECTED, Verdict.KNOWN_FAILURE):
@@ -103,12 +103,6 @@ def _accepted(claim: Expectation, asked: Sequence[Asked]) -> Side:
 
 def _all(nodes: Sequence[Asked], among: Collection[str]) -> bool:
     return all(each.node in among for each in nodes)
-
-
-def _lacking(found: Missing) -> str:
-    parts = [f"no longer asks for {named(found.unasked)}"] if found.unasked else []
-    parts += [f"loses more than was accepted: {named(found.lost)}"] if found.lost else []
-    return "; ".join(parts)
 
 
 def _latency(judgement: Judgement, claim: Expectation, seen: Seen) -> Judgement:

@@ -107,14 +107,14 @@ RENAMED: Ran = {"conv_0": ("int8", "int8"), "conv_1": ("int8", "int8")}
             TWO_OF_THREE,
             {**TWO_OF_THREE, "/d": ("int8", "fp16")},
             Verdict.REGRESSED,
-            "loses more than was accepted: int8 of /d (Conv); loses precision",
+            "loses more than before: int8 of /d (Conv); loses precision",
             id="one more lost: 2 of 4",
         ),
         pytest.param(
             TWO_OF_THREE,
             {"/a": ("int8", "int8"), "/b": ("int8", "fp16"), "/c": ("int8", "int8")},
             Verdict.REGRESSED,
-            "loses more than was accepted: int8 of /b (Conv)",
+            "loses more than before: int8 of /b (Conv)",
             id="as many lost, but another",
         ),
         pytest.param(
@@ -132,7 +132,7 @@ RENAMED: Ran = {"conv_0": ("int8", "int8"), "conv_1": ("int8", "int8")}
             TWO_OF_THREE,
             {**RENAMED, "conv_1": ("int8", "fp16"), "conv_2": ("int8", "fp16")},
             Verdict.REGRESSED,
-            "loses more than was accepted: int8 of conv_2 (Conv)",
+            "loses more than before: int8 of conv_2 (Conv)",
             id="names changed, one more lost",
         ),
         pytest.param(
@@ -241,9 +241,7 @@ def test_latency_is_held_to_the_same_gpu_beyond_its_noise(
     if verdict is Verdict.REGRESSED:
         assert found.judgement.part == "latency"
         assert found.failed
-        assert (
-            "slower than was accepted: median 1 ms → 2 ms, by 100% at least" in found.judgement.sentence
-        )
+        assert "slower than was accepted: median 1 ms → 2 ms, by 100% at least" in found.judgement.sentence
 
 
 def test_a_noisy_or_wrong_run_is_no_slower_one() -> None:
