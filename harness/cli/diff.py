@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION, add_fail_on, add_targets
+from harness.cli.project import results_path
 from harness.cli.terminal import wrapped
 from harness.compare.kinds import Kind
 from harness.compare.step import Step, StepRow, step
@@ -112,7 +113,7 @@ def _choose(options: argparse.Namespace) -> int:
         raise HandledError("--target, --json and --markdown are about a step; name its other side, B, too")
     if _file(options.before):
         raise HandledError(f"{options.before} is a report; name the one to compare it with, too")
-    path = results_file(options.reports)
+    path = results_path(options)
     results = load_results(path)
     _known_target(options.before, results, path)
     found = _later(results, options.before)
@@ -158,7 +159,7 @@ def _steps(options: argparse.Namespace) -> list[tuple[str, Step]]:
         raise HandledError(f"{report} is a report and {other} is none; give two targets or two reports")
     if options.targets:
         raise HandledError("--target is for two reports; two targets are named without it")
-    path = results_file(options.reports)
+    path = results_path(options)
     results = load_results(path)
     for name in (options.before, options.after):
         _known_target(name, results, path)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness import __version__
 from harness.case import Case, load_cases
-from harness.cli.options import places
+from harness.cli.options import REPORTS, places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select, taken_along
@@ -21,9 +22,14 @@ from harness.record.store import Store
 from harness.run.commands import published_lines
 from harness.run.local import How
 from harness.run.prepared import with_models
+from harness.shipped import published
 
 if TYPE_CHECKING:
     from harness.report.model import Results
+
+
+#: What is told where the published results stand in for those of a run.
+PUBLISHED = f"no {REPORTS} here: taking the published results that come with trt-compat {__version__}"
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,17 @@ def required(matrix: Matrix, cells: Iterable[Cell], options: argparse.Namespace)
             f"--require {min(absent)}: the selection holds no cell of that target, so it would not run"
         )
     return wanted
+
+
+def results_path(options: argparse.Namespace) -> Path:
+    """Return the results.json of the reports folder, else, where none was named, the published one, told on stderr."""
+    from harness.report.model import results_file  # noqa: PLC0415  (takes its time)
+
+    own = results_file(options.reports)
+    if own.is_file() or options.reports != Path(REPORTS):
+        return own
+    print(PUBLISHED, file=sys.stderr)
+    return results_file(published())
 
 
 def write_report(project: Project, store: Store, folder: Path | None = None) -> Results:

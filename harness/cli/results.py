@@ -6,17 +6,18 @@ import argparse
 from pathlib import Path
 
 from harness.case import measured
-from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection
-from harness.cli.project import built, current, load_project, selected, write_report
+from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection, own
+from harness.cli.project import built, current, load_project, results_path, selected, write_report
 from harness.errors import HandledError
 from harness.judge.baseline import accepted_ms, asked_of
 from harness.judge.cell import Judged, judge_cell
 from harness.record.speaking import took_part
 from harness.record.store import Store, write_files
-from harness.report.model import results_file
+from harness.report.model import load_results, results_file
 from harness.report.pages import LIST
 from harness.report.verify import verify_published, verify_report
 from harness.report.writer import write_pages
+from harness.report.writer import write_report as write_report_of
 from harness.run.commands import published_lines
 from harness.suites.report import build_suites, suite_folders, verify_suites
 from harness.words import UNJUDGED
@@ -39,10 +40,12 @@ def add_report(command: argparse.ArgumentParser) -> None:
 
 def do_report(options: argparse.Namespace) -> int:
     """Write the report from the records, with `--pages` those of the errors and cases too."""
+    folder = options.pages or options.reports
+    store = Store(options.reports)
+    if not (store.holds_records or suite_folders(options.reports) or own(options, "cases")):
+        return _report_published(options, folder)
     project = built(load_project(options), options)
     _need_records(options.reports)
-    store = Store(options.reports)
-    folder = options.pages or options.reports
     # First: the report's page links to those of the suites.
     for suite in build_suites(project.matrix, options.reports):
         print(f"report: {suite.page}")
@@ -51,6 +54,19 @@ def do_report(options: argparse.Namespace) -> int:
         print(f"report: {folder / 'index.html'}")
         if options.pages:
             print(f"{len(write_pages(results, folder)) - 2} pages of errors and cases: {folder / LIST}")
+    return EXIT_OK
+
+
+def _report_published(options: argparse.Namespace, folder: Path) -> int:
+    """Write the published results as a report where nothing ran and no cases are here."""
+    path = results_path(options)
+    if not path.is_file():
+        _need_records(options.reports)
+    results = load_results(path)
+    written = write_report_of(results, folder)
+    print(f"report of the published results: {written[-1]}")
+    if options.pages:
+        print(f"{len(write_pages(results, folder)) - 2} pages of errors and cases: {folder / LIST}")
     return EXIT_OK
 
 

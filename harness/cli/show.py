@@ -12,7 +12,7 @@ import onnx
 
 from harness.case import Expectation, check_variant, effective_name
 from harness.cli.options import EXIT_OK, add_selection, add_trust, places, write_file
-from harness.cli.project import load_project, selected
+from harness.cli.project import load_project, results_path, selected
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.cell import complaints, describe_recipe, judge_cell
@@ -25,7 +25,7 @@ from harness.plan.by_hand import ByHand, by_hand, model_file
 from harness.record.outcome import Outcome
 from harness.record.speaking import is_stale, todays, took_part
 from harness.record.store import Store
-from harness.report.model import load_results, results_file
+from harness.report.model import load_results
 from harness.run.commands import command_lines, container_lines, limits
 from harness.share.issue import share
 from harness.shipped import installed
@@ -72,7 +72,7 @@ def do_list(options: argparse.Namespace) -> int:
 
 def _last_results(options: argparse.Namespace) -> dict[str, str]:
     """Return the class and verdict of each cell that ran, by the report if there is one."""
-    path = results_file(options.reports)
+    path = results_path(options)
     cells = load_results(path).cells if path.is_file() else ()
     return {cell.id: f"{cell.cls} ({cell.verdict})" for cell in cells if cell.measured and not cell.stale}
 
@@ -119,7 +119,7 @@ def do_show(options: argparse.Namespace) -> int:
     for line in (cell.variant.title, f"case: {cell.case.title}", f"target: {cell.target.label}"):
         _say(line)
     if not recorded:
-        _show_published(cell, options.reports, now.model_sha256)
+        _show_published(cell, results_path(options), now.model_sha256)
     for outcome in recorded:
         _show_result(cell, outcome, stale=now.stale_because(outcome))
     _show_claims(cell)
@@ -222,14 +222,13 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
         print(f"  {node} ran in {said(precision)}")
 
 
-def _show_published(cell: Cell, reports: Path, model: str) -> None:
+def _show_published(cell: Cell, path: Path, model: str) -> None:
     """Print the entry in results.json of a cell without a record."""
-    path = results_file(reports)
     results = load_results(path) if path.is_file() else None
     every = results.cells if results else ()
     found = next((each for each in every if each.id == cell.id and each.measured), None)
     if found is None or results is None:
-        print(f"\nlast result: none is recorded in {reports}")
+        print(f"\nlast result: none is recorded in {path.parent}")
         return
     print(f"\nlast result, as {path} has it ({found.when})")
     names = cell.case.name, cell.variant.name

@@ -69,7 +69,7 @@ def _row(kind: str, target: str, variant: str, text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text that Markdown shows as it is; a comment parts an account's name from its @, which a terminal shows."""
+    """Return text that Markdown shows as it is; what parts an account's name from its @ survives a terminal."""
     return joined(text).replace("@\u2060", "@<!-- -->")
 
 

@@ -258,7 +258,9 @@ def test_each_gpu_is_compared_with_itself() -> None:
     for found in (nights(both, l4), nights(l4, both)):
         assert found.rows == ()
     lost = nights(both, report((WORKS, T4), (FAILS, L4)))
-    assert [(str(row.kind), row.measured, lost.worse) for row in lost.rows] == [("broken", True, {"class"})]
+    assert [(str(row.kind), row.measured, set(lost.worse)) for row in lost.rows] == [
+        ("broken", True, {"class"})
+    ]
     assert lost.rows[0].text.startswith("on NVIDIA L4: works")
 
 
