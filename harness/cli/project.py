@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from harness import __version__
 from harness.case import Case, load_cases
 from harness.cli.options import REPORTS, places
+from harness.cli.options import own as is_own
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select, taken_along
@@ -111,11 +112,14 @@ def required(matrix: Matrix, cells: Iterable[Cell], options: argparse.Namespace)
 
 
 def results_path(options: argparse.Namespace) -> Path:
-    """Return the results.json of the reports folder, else, where none was named, the published one, told on stderr."""
+    """Return the results.json of the reports folder, else the published one, told on stderr.
+
+    That stands in where neither a folder nor cases are one's own.
+    """
     from harness.report.model import results_file  # noqa: PLC0415  (takes its time)
 
     own = results_file(options.reports)
-    if own.is_file() or options.reports != Path(REPORTS):
+    if own.is_file() or options.reports != Path(REPORTS) or is_own(options, "cases"):
         return own
     print(PUBLISHED, file=sys.stderr)
     return results_file(published())

@@ -31,7 +31,7 @@ def told(steps: Sequence[tuple[str, Step]]) -> str:
     shown = [row for kind, row in rows if kind in _SHOWN]
     lines += [*_HEAD, *shown, ""] if shown else []
     rest = [row for kind, row in rows if kind not in _SHOWN]
-    lines += [*_fold(loud, rest), ""]
+    lines += [*_fold(loud, rest), ""] if loud else []
     if silent := [name for name, step in steps if quiet(step)]:
         lines.append(f"Unchanged: {', '.join(map(code, silent))}.")
     return _cut(lines)
