@@ -73,7 +73,7 @@ def named(nodes: Iterable[Asked]) -> str:
     """Return nodes in words: "int8 of /a (Conv), /b (Conv)"."""
     by: dict[Precision, list[str]] = {}
     for each in nodes:
-        by.setdefault(each.precision, []).append(f"{each.node} ({each.op})")
+        by.setdefault(each.precision, []).append(f"{each.node} ({each.op})" if each.op else each.node)
     return "; ".join(f"{said(precision)} of {some(names)}" for precision, names in by.items())
 
 

@@ -1,4 +1,4 @@
-"""`init`: a folder with a matrix, a case, a workflow with its script, a conftest.py and a .gitignore, all of which work as they are."""
+"""`init`: a folder with a matrix, a case, a workflow and its script, a conftest.py and a .gitignore, all working."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import json
 import os
 import sys
 import tempfile
@@ -137,6 +138,16 @@ def add_targets(command: argparse.ArgumentParser, text: str) -> None:
 
 #: The parts of a cell that `--fail-on` may name.
 PARTS: tuple[str, ...] = get_args(Part)
+
+
+def add_json(command: argparse.ArgumentParser, what: str) -> None:
+    """Add `--json`, which prints this in place of lines for people."""
+    command.add_argument("--json", action="store_true", help=f"print a JSON {what}")
+
+
+def print_json(data: object) -> None:
+    """Print plain data, enumerations among it, as JSON."""
+    print(json.dumps(data, indent=1, ensure_ascii=False, default=str))
 
 
 def add_fail_on(command: argparse.ArgumentParser, usual: str) -> None:

@@ -16,7 +16,7 @@ from harness.cli.options import REPORTS, places
 from harness.cli.options import own as is_own
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, all_cells, select, taken_along
+from harness.plan import Cell, all_cells, emptied_by, select, taken_along
 from harness.record.outcome import Outcome
 from harness.record.speaking import is_stale, todays
 from harness.record.store import Store
@@ -85,7 +85,11 @@ def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
     chosen = tuple(cell for cell in cells if cell.target.name in names)
     if not chosen:
         on = f" on {', '.join(sorted(names))}" if options.targets else ""
-        raise HandledError(f"-k {options.expression!r} matches no cell{on}; `trt-compat list` shows them all")
+        why = emptied_by((cell for cell in project.cells if cell.target.name in names), options.expression)
+        told = f": {why}" if why else ""
+        raise HandledError(
+            f"-k {options.expression!r} matches no cell{on}{told}; `trt-compat list` shows them all"
+        )
     if note := taken_along(chosen, options.expression):
         print(note, file=sys.stderr)
     return chosen
@@ -119,10 +123,14 @@ def results_path(options: argparse.Namespace) -> Path:
     from harness.report.model import results_file  # noqa: PLC0415  (takes its time)
 
     own = results_file(options.reports)
-    if own.is_file() or options.reports != Path(REPORTS) or is_own(options, "cases"):
+    if own.is_file() or options.reports != Path(REPORTS) or _has_cases(options):
         return own
     print(PUBLISHED, file=sys.stderr)
     return results_file(published())
+
+
+def _has_cases(options: argparse.Namespace) -> bool:
+    return is_own(options, "cases") and options.cases.is_dir()
 
 
 def write_report(project: Project, store: Store, folder: Path | None = None) -> Results:

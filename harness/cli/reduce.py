@@ -234,6 +234,12 @@ def add_new(command: argparse.ArgumentParser) -> None:
 
 def do_new(options: argparse.Namespace) -> int:
     """Write the case and print the next command; returns the exit code."""
+    # Cases that are here stand in for those that come with the harness; with a matrix of one's own that is meant.
+    if "cases" in options.unsaid and not (options.matrix.exists() or options.cases.exists()):
+        raise HandledError(
+            "no matrix.yaml here, and a folder of cases would hide those of trt-compat: begin with `trt-compat init`, "
+            "or name a folder with --cases"
+        )
     path = options.cases / f"{options.name}.py"
     name = case_name(path)
     own = load_own(options.model, wanted(options), name=variant_name(options.model))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import gc
 import json
@@ -25,11 +26,13 @@ from harness.cli.options import (
     EXIT_REGRESSION,
     PARTS,
     add_fail_on,
+    add_json,
     add_selection,
     add_where,
     own,
     places,
     positive,
+    print_json,
     writable,
 )
 from harness.cli.project import (
@@ -43,9 +46,9 @@ from harness.cli.project import (
     selected,
     write_report,
 )
-from harness.cli.terminal import printer
+from harness.cli.terminal import Heartbeat, printer
 from harness.errors import HandledError, described
-from harness.judge.cell import Judged, claim, headline, is_news, judge_cell
+from harness.judge.cell import Judged, as_json, claim, headline, is_news, judge_cell
 from harness.plan import Cell, select
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
@@ -72,6 +75,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
         help="run every cell (default: take what this machine has recorded and nothing has changed for)",
     )
     add_fail_on(command, ",".join(PARTS))
+    add_json(command, "list with an entry a cell; the summary goes to standard error")
     add_where(command)
     command.add_argument(
         "--process-per-cell",
@@ -119,6 +123,10 @@ def do_run(options: argparse.Namespace) -> int:
     if options.task is not None:
         return _run_task(options)
     if options.suite is not None:
+        if options.json:
+            raise HandledError(
+                "--json is of the cases; the report of a suite has its results as results.json"
+            )
         if options.executor != "local":
             raise HandledError(
                 f"--executor {options.executor} runs the cases alone; leave that or --suite out"
@@ -176,7 +184,7 @@ def _run_cells(options: argparse.Namespace) -> int:
             # After the answer: it covers all cells that were ever run, and takes its time.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
                 write_report(built(project, options), store)
-    print(f"report: {options.reports / 'index.html'}")
+    print(f"report: {options.reports / 'index.html'}", file=sys.stderr if options.json else sys.stdout)
     return code
 
 
@@ -268,7 +276,15 @@ def run_shown(
         def live(text: str) -> None:
             progress.update(task, description=escape(visible(text)))
 
-        executor.run(cells, store=store, report=report, say=say, live=live if console.is_terminal else None)
+        def status() -> str:
+            ended = _ended(list(mine.values()))
+            return f"{len(mine)} of {len(cells)} cells{f': {ended}' if ended else ''}"
+
+        beat = contextlib.nullcontext() if console.is_terminal else Heartbeat(status, say)
+        with beat:
+            executor.run(
+                cells, store=store, report=report, say=say, live=live if console.is_terminal else None
+            )
 
 
 def _answer(judged: list[Judged], required: set[str], reused: int, options: argparse.Namespace) -> int:
@@ -276,16 +292,17 @@ def _answer(judged: list[Judged], required: set[str], reused: int, options: argp
     missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
     accept = command_line("accept", options) if own(options, "cases") else ""
     taken = f"{reused} of {len(judged)} cells taken from earlier runs; --fresh runs all"
-    for line in (
+    lines = [
         *summarise(judged),
         *([taken] if reused else []),
         *_by_cause("required and not run", missed),
         *advice(judged, accept, places(options)),
-    ):
-        print(line)
+    ]
     ran = any(result.outcome.state == "done" for result in judged)
-    if not ran:
-        print(f"nothing that was selected ran: {_why_nothing_ran(judged)}")
+    lines += [] if ran else [f"nothing that was selected ran: {_why_nothing_ran(judged)}"]
+    if options.json:
+        print_json([as_json(result) for result in judged])
+    print(*lines, sep="\n", file=sys.stderr if options.json else sys.stdout)
     sys.stdout.flush()
     verdicts = {result.judgement.verdict for result in judged}
     regressed = (result.judgement for result in judged if result.judgement.verdict is Verdict.REGRESSED)

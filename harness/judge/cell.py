@@ -139,6 +139,23 @@ def _permitted(flags: tuple[str, ...]) -> frozenset[Precision]:
     return frozenset(Precision(flag.lower()) for flag in flags if flag.lower() in words)
 
 
+def as_json(judged: Judged) -> dict[str, object]:
+    """Return the conclusions on a record as plain data."""
+    return {
+        "id": judged.cell.id,
+        "class": judged.classification.cls,
+        "verdict": judged.judgement.verdict,
+        "reason": judged.judgement.sentence,
+        "regressed": judged.judgement.part,
+        "signature": judged.signature,
+        "wanted": judged.wished,
+        "precision": judged.precision,
+        "lost": [lost.node for lost in judged.classification.lost],
+        "run": judged.outcome.stamps.run,
+        "when": judged.outcome.stamps.when,
+    }
+
+
 _MOST_MESSAGES = 8
 _WIDEST = 300
 

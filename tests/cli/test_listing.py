@@ -96,7 +96,7 @@ def test_show_prints_the_cell_whole(
         "--gpus all",
         "uv venv",
         "nvcr.io/nvidia/tensorrt:23.06-py3 python3 repro.py conv_silu-int8-entropy.json",
-        "--save conv_silu-int8-entropy.onnx",
+        "--output conv_silu-int8-entropy.onnx",
     ):
         assert " ".join(said.split()) in flat, said
     assert "trtexec" not in out
@@ -143,7 +143,7 @@ def test_the_saved_file_is_the_cells(
     """The program and the recipe are beside the model, which may not be called as they are."""
     monkeypatch.chdir(project.TOP)
     model = tmp_path / "mine.onnx"
-    assert main(["show", "conv_silu.qdq-rtx17", "--save", str(model)]) == 0
+    assert main(["show", "conv_silu.qdq-rtx17", "--output", str(model)]) == 0
     said = capsys.readouterr().out
     recipe = json.loads((tmp_path / "mine.json").read_text(encoding="utf-8"))
     assert recipe["needs"].startswith("TensorRT for RTX 1.7.1.116: pip install")
@@ -151,7 +151,7 @@ def test_the_saved_file_is_the_cells(
     assert "venv/bin/python repro.py mine.json" in said
     assert said.count(f"  cd {tmp_path}\n") == 2
     for name in ("repro.py", "mine.json"):
-        assert main(["show", "conv_silu.qdq-rtx17", "--save", str(tmp_path / name)]) == 2
+        assert main(["show", "conv_silu.qdq-rtx17", "--output", str(tmp_path / name)]) == 2
         assert "name the model" in capsys.readouterr().err
 
 
@@ -176,8 +176,8 @@ def test_every_printed_line_is_one_that_a_shell_can_read(
 
 
 def test_the_saved_model_is_the_cells(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The --save line that `show` prints writes the bytes whose hash it prints."""
-    line = next(line for line in commands("toy.relu-trt86", capsys) if "--save" in line)
+    """The --output line that `show` prints writes the bytes whose hash it prints."""
+    line = next(line for line in commands("toy.relu-trt86", capsys) if "--output" in line)
     assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out
     data = (toy / "toy-relu.onnx").read_bytes()

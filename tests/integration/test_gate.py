@@ -92,7 +92,7 @@ class Forge:
         place, temporary = self.top / "job", self.top / "temporary"
         for folder in (place, temporary):
             shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self.top / "repository", place)
+        shutil.copytree(self.top / "repository", place, ignore=shutil.ignore_patterns("reports"))
         temporary.mkdir()
         written = {each: temporary / each.lower() for each in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
         for path in written.values():
