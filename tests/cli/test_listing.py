@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -227,3 +228,33 @@ def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: pytest.Captu
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == "1.31.1"
+
+
+@pytest.mark.usefixtures("toy")
+def test_programs_get_json_of_what_people_get_in_lines(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(*words: str) -> Any:
+        assert main([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    monkeypatch.setattr(doctor, "look_at_host", lambda: BARE)
+    project.record(toy, "toy.relu-ort131", failed_phase="build", error="no luck")
+    assert main(["report"]) == 0
+    capsys.readouterr()
+    cells = said("list", "-k", "relu")
+    assert [cell["id"] for cell in cells] == ["toy.relu-trt86", "toy.relu-ort131"]
+    assert [cell.get("class") for cell in cells] == [None, "build_failed"]
+    assert [each["id"] for each in said("list", "targets")] == ["trt86", "ort131"]
+    assert [each["id"] for each in said("list", "variants")] == ["toy.relu", "toy.weak", "toy.foreign"]
+    (result,) = said("show", "toy.relu-ort131")["results"]
+    assert (result["class"], result["verdict"]) == ("build_failed", "new")
+    targets = {each["id"]: each for each in said("doctor")["targets"]}
+    assert targets["trt86"]["can_run"] is False
+    assert targets["trt86"]["lacks"].startswith("needs an NVIDIA GPU")
+    assert targets["ort131"] == {
+        "id": "ort131",
+        "can_run": True,
+        "ways": ["virtual environment"],
+        "lacks": None,
+    }
