@@ -102,5 +102,5 @@ def test_the_step_runs_the_cells_that_are_asked_for(
 
 
 def test_the_action_hands_on_the_summary(tmp_path: Path) -> None:
-    said = ran(tmp_path, action_step()["run"], **ALL)
+    said = ran(tmp_path, action_step()["run"], 0, **ALL)
     assert said[2] == "of the run"
