@@ -443,7 +443,7 @@ def _judged(use: Use, table: OperatorTable, version: str, *, plugins: bool) -> F
 
 
 def against(use: Use, table: OperatorTable, version: str = "", *, plugins: bool = False) -> tuple[State, str]:
-    """Return the verdict of a table on a node, and why in words, "" for none; `version` as far as it is not the table's."""
+    """Return the verdict of a table on a node, and why in words, "" for none; `version` is the engine's."""
     importer = table.importers.get(use.operator)
     if use.operator == _FUNCTION:
         return (

@@ -40,7 +40,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Importer:
-    """A parser's support of an operator: element types ("FP32", "INT8"), names of restrictions, facts of any release."""
+    """A parser's support of an operator: element types ("FP32", "INT8"), restrictions by name, facts of all releases."""
 
     types: frozenset[str]
     restrictions: tuple[str, ...] = ()
@@ -93,11 +93,11 @@ def _facts() -> dict[str, list[Fact]]:
     found: dict[str, list[Fact]] = {}
     for line in _lines():
         if line.startswith("@attribute\t"):
-            operators, first, last, *told = line.split("\t")[1:]
+            operators, first, last, state, condition, words, link = line.split("\t")[1:]
             for operator in operators.split(","):
-                found.setdefault(operator, []).append(
-                    Fact(Version(first), Version(last), *told, ended=ends.get(operator))
-                )
+                end = ends.get(operator)
+                fact = Fact(Version(first), Version(last), state, condition, words, link, end)
+                found.setdefault(operator, []).append(fact)
     return found
 
 
@@ -120,7 +120,7 @@ def tables_around(version: str) -> tuple[OperatorTable | None, OperatorTable | N
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a changelog: what a release does with an operator from then on; "imports" is that it has an importer."""
+    """A line of a changelog: what a release does with an operator from then on; "imports": it has an importer."""
 
     operator: str
     release: str
