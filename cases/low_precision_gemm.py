@@ -283,7 +283,7 @@ CASE = Case(
         "both sides, INT8, INT4 and FP4 in the weights alone. The forms here differ in one thing at a time, so that "
         "what fails can be told from what does not. On Hopper the INT8 product of two activations is in FP32 on 8.6.1, "
         "where INT8 is not tried, and in INT8 on 10.6.0. 8.6.1 reads FP16 scales as FP32 and calls them not positive. "
-        "10.6.0 makes weights in INT8 and INT4 floats before it multiplies."
+        "10.6.0 makes the weights of this one product of 16x64x64, in INT8 and INT4, floats before it multiplies."
     ),
     links=(links.RTX_PRECISIONS, ACTIVATIONS, BLOCKS, links.QUANTISED_TYPES),
     variants=INT8_PRODUCTS + NARROW_FLOATS + STORED,

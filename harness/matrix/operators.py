@@ -40,7 +40,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Importer:
-    """A parser's support of an operator: element types ("FP32", "INT8"), restrictions by name, facts of all releases."""
+    """A parser's support of an operator: element types ("FP32", "INT8"), restrictions by name, facts of any release."""
 
     types: frozenset[str]
     restrictions: tuple[str, ...] = ()
