@@ -142,6 +142,7 @@ _not_on_rtx = partial(
     "nvidia",
     engine=RTX,
     signature="type-not-on-generation",
+    note="the table says No; that the build fails so is inferred",
 )
 AMPERE_AND_LATER = tuple(_on_rtx(compute_capability=gpu) for gpu in ("8.6", "8.9", "12.0"))
 ADA_AND_LATER = (

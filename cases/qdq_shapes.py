@@ -203,7 +203,14 @@ DECONVOLUTIONS = (
 )
 
 LISTED = (
-    reported(OK, "==8.6.*", links.operators("8.6"), "nvidia", level="builds", note="Conv in INT8 and FP16"),
+    reported(
+        OK,
+        "==8.6.*",
+        links.operators("8.6"),
+        "nvidia",
+        level="builds",
+        note="the list has Conv in INT8 and FP16; it tells of no dimensions and no build",
+    ),
 )
 _conv = partial(Variant, recipe=QUANTISED, precision=((CONV, Precision.INT8),))
 CONVOLUTIONS = (
