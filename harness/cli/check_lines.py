@@ -10,12 +10,9 @@ from typing import TypeVar
 
 from packaging.version import Version
 
-from harness.case import load_cases
 from harness.compare.kinds import TIMED
 from harness.judge.cell import Judged
-from harness.judge.diagnosis import Diagnosis
 from harness.known.listed import Finding, State
-from harness.known.proofs import proofs_on
 from harness.models.check import (
     Answer,
     ModelStep,
@@ -30,7 +27,6 @@ from harness.models.check import (
 from harness.models.checking import Asked, Begun, Behind, Concluded, Ended, Event, Unread
 from harness.models.own.model import OwnModel
 from harness.report.further import further_rows
-from harness.shipped import shipped
 from harness.text import one_line, visible
 from harness.words import GOOD, PREDICATE, Class, Typing, said
 
@@ -220,22 +216,16 @@ def _untold(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _advice(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield each cause once, with its remedy, its targets, and the variants that prove the remedy on these."""
+    """Yield each cause once, with its remedy and its targets."""
     failing = [(each, each.diagnosis) for each in judged if each.classification.cls not in GOOD]
-    groups: dict[str, list[tuple[Judged, Diagnosis]]] = {}
-    for each, found in failing:
-        if found:
-            groups.setdefault(found.id, []).append((each, found))
-    for name, every in groups.items():
-        found = every[0][1]
-        yield f"{name} ({', '.join(dict.fromkeys(each.cell.target.name for each, _ in every))}): {found.title}"
+    first = {found.id: found for _, found in reversed(failing) if found}
+    for name, targets in _grouped(
+        (found.id, each.cell.target.name) for each, found in failing if found
+    ).items():
+        found = first[name]
+        yield f"{name} ({targets}): {found.title}"
         yield f"  why   {_short(found.cause)}"
         yield f"  do    {_short(found.advice)}"
-        cases = load_cases(shipped("cases")) if found.advice_variants else ()
-        proofs = (
-            (proof, each.cell.target.name) for each, of in every for proof in proofs_on(of, each, cases)
-        )
-        yield from (f"  proof {proof} works on {targets}" for proof, targets in _grouped(proofs).items())
 
 
 def _by_reason(what: str, found: Iterable[tuple[Judged, str]]) -> Iterator[str]:

@@ -389,7 +389,7 @@ class StaticModel:
         self._unread = unread
         self._uses = tuple(uses(model, effective_name)) if model else ()
         self._plugins = plugins
-        self._answers: dict[tuple[str, str], tuple[Finding | None, ...]] = {}
+        self._answers: dict[tuple[int, str, tuple[bool, ...]], Finding | None] = {}
 
     def on(self, target: Target) -> tuple[Finding, ...]:
         """Return the findings of NVIDIA's tables about the model on a TensorRT; () for another engine."""
@@ -407,14 +407,16 @@ class StaticModel:
         found = (_between(*pair, before, after, version) for pair in zip(*sides, strict=True))
         return tuple(dict.fromkeys(each for each in found if each))
 
-    def _against(self, table: OperatorTable, version: str) -> tuple[Finding | None, ...]:
-        """Return the finding of a table on each node, with the facts that a version has beside the table's release."""
-        key = table.release, version
-        if key not in self._answers:
-            self._answers[key] = tuple(
-                _judged(use, table, version, plugins=self._plugins) for use in self._uses
-            )
-        return self._answers[key]
+    def _against(self, table: OperatorTable, version: str) -> Iterator[Finding | None]:
+        """Yield the finding of a table on each node, with the facts that a version has beside the table's release."""
+        releases = Version(version), Version(table.release)
+        for at, use in enumerate(self._uses):
+            importer = table.importers.get(use.operator)
+            facts = importer.facts if importer else ()
+            key = at, table.release, tuple(fact.holds(*releases) for fact in facts)
+            if key not in self._answers:
+                self._answers[key] = _judged(use, table, version, plugins=self._plugins)
+            yield self._answers[key]
 
     def drawn_on(self, target: Target) -> Finding | None:
         """Return the gravest finding of the tables if it is drawn: blocked, ignored or restricted."""

@@ -147,7 +147,6 @@ def test_no_entry_names_a_proof_that_fails_where_its_text_is_seen() -> None:
         ("depthwise_qdq.qdq-c3-trt86", "depthwise_qdq.qdq-c4"),
         ("attention.op-fp16-trt106", "attention.fp16"),
         ("attention.op-fp32-trt86", "attention.fp32"),
-        ("norms.rmsnorm-op-large-trt106", "norms.rmsnorm-fp16"),
         ("exporters.swish-op-trt106", "exporters.swish-written-out"),
         ("norms.groupnorm-op-trt106", "norms.groupnorm-written-out"),
     ],
