@@ -220,10 +220,13 @@ def _by(
 
 def _caused(cause: str, rows: Sequence[StepRow]) -> Iterator[Text]:
     """Yield the rows of one cause: those alike in all else together, by their names, and the cause once."""
-    for (sure, text, instead), alike in _by(rows, lambda row: (row.sure, row.text, ", ".join(row.instead))):
+    for (sure, text, instead, tried), alike in _by(
+        rows, lambda row: (row.sure, row.text, ", ".join(row.instead), row.tried)
+    ):
         names = ", ".join(_line(row.variant) for row in alike)
         yield from _wrapped(f"{names} ({_line(sure)})", "  ", "bold", longest=None)
-        for line in filter(None, (text, instead and f"meanwhile: {instead}")):
+        where = f" ({tried})" if tried else ""
+        for line in filter(None, (text, instead and f"meanwhile: {instead}{where}")):
             yield from _wrapped(line, "    ")
     if cause:
         many = f"cause of these {len(rows)}" if len(rows) > 1 else "cause"

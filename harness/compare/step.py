@@ -12,8 +12,7 @@ from harness.compare.kinds import Kind, Pair, claim_of, fails, like_with_like, s
 from harness.known.cell import general_advice
 from harness.known.claim import gpus, seen_by
 from harness.known.model import Known, VariantView
-from harness.layers.datatype import NARROW
-from harness.words import GOOD, Basis, Class, Role, Verdict
+from harness.words import Basis, Class, Verdict
 
 #: The counts that a headline may name, each with its words for one and for many, by what they are for the reader.
 COUNTED: dict[str, dict[str, tuple[str, str]]] = {
@@ -33,10 +32,6 @@ HEADLINES: tuple[tuple[tuple[str, ...], str], ...] = (
 _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
 #: Kinds whose rows name workarounds.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
-#: The most workarounds that a row names.
-_MOST = 2
-#: Variants with their cells on one target, by `case.variant`.
-OnTarget = Mapping[str, tuple[VariantView, Known]]
 
 
 @dataclass(frozen=True)
@@ -63,6 +58,7 @@ class StepRow(NamedTuple):
 
     signature: the cause's signature, "" without one.
     instead: ids of the variants to use meanwhile.
+    tried: where those were tried, if not on the new side: "tried on 10.6 alone", "reported".
     measured: both sides were measured, on one GPU.
     sure: the basis of both sides in words.
     seen: the sources of reported sides.
@@ -77,6 +73,7 @@ class StepRow(NamedTuple):
     measured: bool
     sure: str
     seen: str
+    tried: str = ""
 
 
 class Alone(NamedTuple):
@@ -225,7 +222,8 @@ def _row(after: Column, name: str, pair: Pair, kind: Kind, names: tuple[str, str
     )
     signature = (claim.signature if claim else failing.signature) or ""
     cause, signature = ("", "") if kind is Kind.NEWLY_UNKNOWN else (_cause(failing, signature), signature)
-    instead = after.cells[name].instead if kind in _WANTING and name in after.cells else ()
+    cell = after.cells.get(name) if kind in _WANTING else None
+    instead, tried = (cell.instead, cell.instead_tried) if cell else ((), "")
     text = sentence(pair, kind)
     flaky = [(side, one.flaky) for side, one in zip(names, (pair.old, pair.new), strict=True) if one.flaky]
     text += "".join(f"; flaky on {side} ({', '.join(classes)})" for side, classes in flaky)
@@ -233,7 +231,7 @@ def _row(after: Column, name: str, pair: Pair, kind: Kind, names: tuple[str, str
         text = f"on {pair.new.gpu[1]}: {text}"
     signature = signature if cause else ""
     sure = pair.measured, _sure(pair, names), _seen(pair, names)
-    return StepRow(kind, name, text, cause, signature, instead, *sure)
+    return StepRow(kind, name, text, cause, signature, instead, *sure, tried)
 
 
 def _cause(cell: Known, signature: str) -> str:
@@ -277,47 +275,3 @@ def _seen(pair: Pair, names: tuple[str, str]) -> str:
     if len(set(read.values())) == 1:
         return next(iter(read.values()))
     return "; ".join(f"{name}: {text}" for name, text in read.items())
-
-
-def instead(column: OnTarget, variant: VariantView, cell: Known, proofs: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of the workarounds of a variant that hold on a target: measured, else reported, else untried ones.
-
-    `proofs` are the variants that its signature's advice names. () if it works, or if all workarounds fail.
-    """
-    if cell.stands is None or cell.stands in GOOD:
-        return ()
-    every = _candidates(column, variant, cell, proofs)
-    for basis in (Basis.MEASURED, Basis.REPORTED):
-        works = [other.id for other, known in every if known.stands in GOOD and known.basis is basis]
-        if works:
-            return tuple(works[:_MOST])
-    untried = [other.id for other, known in every if known.cls is Class.NOT_RUN and not known.basis]
-    return tuple(untried[:_MOST])
-
-
-def _candidates(
-    column: OnTarget, variant: VariantView, cell: Known, proofs: Sequence[str]
-) -> list[tuple[VariantView, Known]]:
-    """Return the workarounds of a variant or of its counterparts, then the proofs of its signature.
-
-    The twin with its precision in the graph does not need a removed call. A variant without narrow types is no
-    workaround for losing them.
-    """
-    own = {other.name: other for other, _ in column.values() if other.case == variant.case}
-    family = [variant.name]
-    while (name := own[family[-1]].counterpart) in own and name not in family:
-        family.append(name)
-    roles = {Role.WORKAROUND, Role.TWIN} if cell.stands is Class.API_REMOVED else {Role.WORKAROUND}
-    near = [
-        other.id
-        for other in own.values()
-        if other.role in roles and (other.counterpart in family or other.name in family)
-    ]
-    names = dict.fromkeys([*near, *(proof for proof in proofs if proof in column)])
-    found = [column[name] for name in names if name != variant.id]
-    narrow = cell.stands is Class.PRECISION_LOST and _narrow(variant)
-    return [each for each in found if _narrow(each[0]) or not narrow]
-
-
-def _narrow(variant: VariantView) -> bool:
-    return any(want in NARROW for _, want in variant.wanted)

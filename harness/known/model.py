@@ -236,7 +236,7 @@ class Known:
     chip: the precision in short.
     why: a sentence for each node that multiplies and ran coarser than asked or allowed.
     demanded: False for the baseline, which need not keep a precision.
-    instead: `case.variant` ids to use meanwhile on this target.
+    instead: `case.variant` ids to use meanwhile, measured to work on this target unless `instead_tried` says where.
     static: the gravest finding against the graph without a run; the basis if there is no record and no claim.
     gpu: compute capability and product.
     by_gpu: the results of all GPUs that took part, the worst first.
@@ -278,6 +278,7 @@ class Known:
     log: str | None = None
     layers: Layers | None = None
     instead: tuple[str, ...] = ()
+    instead_tried: str = ""
     flaky: tuple[Class, ...] = ()
     past: CellHistory | None = None
     gpu: tuple[str, str] | None = None

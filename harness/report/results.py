@@ -13,8 +13,8 @@ import onnx
 
 from harness.case import Case
 from harness.compare.kinds import RowSteps, row_steps
-from harness.compare.step import instead
 from harness.compare.versions import Change, by_series, changes, spans
+from harness.compare.ways import OnTarget, tried_elsewhere, ways_round
 from harness.errors import HandledError, described
 from harness.history.changes import CellHistory, histories
 from harness.history.runs import RunRecord, records, subject_of
@@ -24,7 +24,7 @@ from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_fil
 from harness.known.claim import seen_by
 from harness.known.further import Further
 from harness.known.listed import Finding, StaticModel
-from harness.known.model import CaseView, Known, TargetView
+from harness.known.model import CaseView, Known, TargetView, VariantView
 from harness.matrix import Matrix
 from harness.plan import Cell, all_cells, inapplicable_because, reproduced_on, reproduced_said
 from harness.plan.by_hand import by_hand
@@ -150,7 +150,7 @@ def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
     )
     # Reproducers alone, as in a suite of thousands of models, have no workaround.
     plain = all(variant.role is Role.REPRODUCER for variant in whole.variants)
-    return whole if plain else _with_instead(whole)
+    return whole if plain else with_ways(whole)
 
 
 def _in_rows(
@@ -317,24 +317,31 @@ def _troubles(target: TargetView) -> tuple[Reported, ...]:
     return tuple(found)
 
 
-def _with_instead(results: Results) -> Results:
+def with_ways(results: Results) -> Results:
     """Return the results with the variants to use in place of each that does not work."""
     rows = results.rows()
-    columns = [
+    columns: list[OnTarget] = [
         {variant.id: (variant, cells[at]) for variant, cells in rows} for at in range(len(results.targets))
     ]
+    elsewhere = tried_elsewhere(results.targets, rows)
+    tried = [elsewhere.get(target.engine, {}) for target in results.targets]
     cells = [
-        replace(cell, instead=found)
-        if (found := instead(columns[at], variant, cell, _proofs(cell)))
-        else cell
+        _with_ways(columns[at], variant, cell, tried[at])
         for variant, row in rows
         for at, cell in enumerate(row)
     ]
     return replace(results, cells=tuple(cells))
 
 
-def _proofs(cell: Known) -> tuple[str, ...]:
-    if cell.diagnosis:
-        return cell.diagnosis.proofs
-    advice = general_advice(cell.signature)
-    return advice.proofs if advice else ()
+def _with_ways(
+    column: OnTarget, variant: VariantView, cell: Known, elsewhere: Mapping[str, Sequence[str]]
+) -> Known:
+    signature = cell.diagnosis.id if cell.diagnosis else cell.signature
+    advice = general_advice(signature)
+    proofs = advice.proofs if advice else ()
+    ids, tried = ways_round(column, variant, cell, proofs, elsewhere)
+    found = replace(cell, instead=ids, instead_tried=tried) if ids or cell.instead else cell
+    if found.diagnosis is None:
+        return found
+    held = () if tried else tuple(name for name in ids if name in proofs)
+    return replace(found, diagnosis=replace(found.diagnosis, proofs=held))
