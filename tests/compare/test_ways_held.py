@@ -43,7 +43,7 @@ def published() -> Results:
     causes = {
         (f"{case}.{variant}-{each.target}", each.product): signature
         for each in read(TOP / "cases" / "measured.yaml")
-        for (case, variant), (_, signature) in each.cells.items()
+        for (case, variant), (_, signature, *_) in each.cells.items()
     }
     cells = (
         replace(cell, signature=now, diagnosis=None)
@@ -63,7 +63,7 @@ def ends() -> dict[tuple[str, str], tuple[Class, ...]]:
     """Return what each variant was measured to end as on a target, on any GPU."""
     found: dict[tuple[str, str], tuple[Class, ...]] = {}
     for each in read(TOP / "cases" / "measured.yaml"):
-        for (case, variant), (cls, _) in each.cells.items():
+        for (case, variant), (cls, *_) in each.cells.items():
             key = f"{case}.{variant}", each.target
             found[key] = (*found.get(key, ()), cls)
     return found
@@ -126,7 +126,7 @@ def test_no_entry_names_a_proof_that_fails_where_its_text_is_seen() -> None:
     seen = {
         (signature, each.target)
         for each in read(TOP / "cases" / "measured.yaml")
-        for _, signature in each.cells.values()
+        for _, signature, *_ in each.cells.values()
     }
     wrong = [
         (signature.id, target, name)

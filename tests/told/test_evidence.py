@@ -1,4 +1,4 @@
-"""The published records of TensorRT, each with its log: read as a submission is, and judged as measured.yaml has them."""
+"""The published records of TensorRT and their logs: read as submissions are, judged as measured.yaml says."""
 
 from __future__ import annotations
 
