@@ -27,9 +27,8 @@ DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print no 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from harness.layers.datatype import precision_of
 from harness.layers.operators import MULTIPLYING
@@ -124,17 +123,19 @@ class _Open:
 class BuildLog:
     """The tactics of a build: combinations by layer, prices in us by (source, target) format, conversions made.
 
-    `beside` has such prices by the node that converts, a Cast, Q or DQ, and `ends` its input and its output. `engine`
-    has the layers of the engine, with type, tactic, tensors and the type of the first input, as far as the log lists
-    them; `unquantised` names the layers into whose weights Q and DQ were folded; `gpu` is the GPU that trtexec names,
-    `lacking` whether the build ended with a layer that has no implementation.
+    `beside` has such prices by the node that converts, a Cast, Q or DQ, and `joins` such nodes by the tensor that they
+    make, "in" of a layer, or read, "out" of it; `made` has the conversion behind the layer that makes a tensor.
+    `engine` has the layers of the engine, with type, tactic, tensors and the type of the first input, as far as the log
+    lists them; `unquantised` names the layers into whose weights Q and DQ were folded; `gpu` is the GPU that trtexec
+    names, `lacking` whether the build ended with a layer that has no implementation.
     """
 
     layers: dict[str, list[Combination]] = field(default_factory=dict)
     prices: dict[tuple[str, str], float] = field(default_factory=dict)
     beside: dict[str, dict[tuple[str, str], float]] = field(default_factory=dict)
-    ends: dict[str, dict[str, str]] = field(default_factory=dict)
+    joins: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     added: dict[str, list[Conversion]] = field(default_factory=dict)
+    made: dict[str, Conversion] = field(default_factory=dict)
     engine: dict[str, Layer] = field(default_factory=dict)
     unquantised: set[str] = field(default_factory=set)
     gpu: str = ""
@@ -145,7 +146,7 @@ class BuildLog:
         combinations = self.layers.get(layer)
         if combinations is None:
             return None
-        added = tuple(self.added.get(layer, ()))
+        added = tuple(map(self._whole, self.added.get(layer, ())))
         mine = {each for combination in combinations for each in combination.sides}
         mine |= {each for conversion in added for each in (conversion.source, conversion.target)}
         prices = tuple(
@@ -156,6 +157,15 @@ class BuildLog:
         neighbours = tuple(self._neighbours(layer, added, mine))
         return Tactics(layer, tuple(combinations), (*prices, *neighbours), added)
 
+    def _whole(self, conversion: Conversion) -> Conversion:
+        """Return the conversion of an input from the format of the kernel that makes it, if it is done in two."""
+        first = self.made.get(conversion.tensor) if conversion.side == "in" else None
+        return (
+            replace(conversion, source=first.source)
+            if first and first.target == conversion.source
+            else conversion
+        )
+
     def _neighbours(
         self, layer: str, added: Sequence[Conversion], mine: Collection[str]
     ) -> Iterator[Conversion]:
@@ -163,22 +173,11 @@ class BuildLog:
         edges = self.engine.get(layer)
         for side, tensors in (("in", edges.inputs), ("out", edges.outputs)) if edges else ():
             real = {each.at: each.tensor for each in added if each.side == side}
-            joined = self._joined[side]
             for at, tensor in enumerate(tensors):
-                for node in joined.get(real.get(at, tensor.name), ()):
-                    for (source, target), us in self.beside[node].items():
+                for node in self.joins.get((side, real.get(at, tensor.name)), ()):
+                    for (source, target), us in self.beside.get(node, {}).items():
                         if (target if side == "in" else source) in mine:
                             yield Conversion(source, target, us, node, side, at)
-
-    @cached_property
-    def _joined(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
-        """Return the nodes with prices of their own by the tensor that they make ("in" of a layer) or read ("out")."""
-        found: dict[str, dict[str, list[str]]] = {"in": {}, "out": {}}
-        for node, ends in self.ends.items():
-            if node in self.beside:
-                for side, end in (("in", "out"), ("out", "in")):
-                    found[side].setdefault(ends.get(end, ""), []).append(node)
-        return found
 
 
 class Reader:
@@ -241,7 +240,7 @@ class Reader:
     def _whole(self, found: re.Match[str]) -> None:
         """Take a word on the build as a whole."""
         if found["again"]:
-            self._build = BuildLog(gpu=self._build.gpu, ends=self._build.ends)
+            self._build = BuildLog(gpu=self._build.gpu, joins=self._build.joins)
         elif found["lacking"]:
             self._build.lacking = True
         else:
@@ -317,9 +316,9 @@ class Reader:
         closed, self._open = self._open.closed(), None
         if self._pricing:
             sides = closed.sides
-            prices = self._build.prices
-            if self._node and len(self._build.beside) < _LAYERS:
-                prices = self._build.beside.setdefault(self._node, {})
+            prices, beside = self._build.prices, self._build.beside
+            if self._node:
+                prices = beside.setdefault(self._node, {}) if len(beside) < _LAYERS else {}
             if len(sides) == 2 and closed.time_us is not None and len(prices) < _PRICES:  # noqa: PLR2004
                 prices.setdefault((sides[0], sides[1]), closed.time_us)
             return
@@ -330,8 +329,10 @@ class Reader:
     def _join(self, found: re.Match[str]) -> None:
         """Take the input or the output of a node that converts, or a fusion into weights."""
         if "side" in found.re.groupindex:
-            if len(self._build.ends) < _LAYERS:
-                self._build.ends.setdefault(found["node"], {})[found["side"]] = found["tensor"]
+            side = "in" if found["side"] == "out" else "out"
+            if len(self._build.joins) < _LAYERS:
+                # The same node again where a log has several builds.
+                self._build.joins.setdefault((side, found["tensor"]), {})[found["node"]] = None
             return
         weights, fused = found["weights"], f"{found['weights']} + {found['node']}"
         if found["quantize"]:
@@ -349,6 +350,8 @@ class Reader:
             at=int(found["at"]),
         )
         self._build.added.setdefault(found["layer"], []).append(conversion)
+        if conversion.side == "out":
+            self._build.made[conversion.tensor] = conversion
 
     def _list(self, found: re.Match[str]) -> None:
         """Take a layer of the engine, its tactic by name if the log has it."""

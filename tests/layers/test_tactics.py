@@ -64,6 +64,20 @@ def test_a_cast_beside_a_layer_has_prices_of_its_own(
     assert (into, back, plain) == ([price[0]], [price[1]], [price[2]])
 
 
+def test_a_conversion_in_two_steps_begins_at_the_kernel_that_makes_the_tensor() -> None:
+    """As 10.6 does behind a region: into channels last, and from there into vectors of four."""
+    linear, last, vectors = "Float(64,16,4,1)", "Float(64,1,16,4)", "Float(16,1:4,4,1)"
+    block = ["= Computing costs for conv", f"* Autotuning format combination: {vectors} -> {linear} ***"]
+    added = [
+        f"Adding reformat layer: Reformatted Output Tensor 0 to act (x) from {linear} to {last}",
+        f"Adding reformat layer: Reformatted Input Tensor 0 to conv (x) from {last} to {vectors}",
+    ]
+    for lines, source in ((added, linear), (added[1:], last)):
+        found = read_tactics([*block, *lines]).of("conv")
+        assert found is not None
+        assert [(each.source, each.target, each.side) for each in found.added] == [(source, vectors, "in")]
+
+
 def test_the_engine_that_was_made_is_listed_with_the_names_of_its_tactics() -> None:
     calibrated, unquantised = read_tactics(CALIBRATED), read_tactics(UNQUANTISED)
     assert calibrated.engine[CONV].precision == "fp32"
