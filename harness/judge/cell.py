@@ -134,6 +134,8 @@ def _wish(cell: Cell, outcome: Outcome) -> Wish:
         derived=cell.variant.precision is None,
         demanded=demanded,
         permitted=_permitted(cell.variant.recipe.flags) if demanded else frozenset(),
+        # ONNX Runtime is told not to.
+        tf32=demanded,
         allowed=(data.max_rel, data.cosine) if data else (None, None),
     )
 

@@ -129,3 +129,11 @@ def _first(operator: str) -> str:
     (major, minor), (old, last) = Version(release).release, Version(before).release
     follows = (major, minor - 1) == (old, last) or (major - 1, minor) == (old, 0)
     return f"from {release} on" if follows else f"from {release} or before it, after {before}"
+
+
+@lru_cache
+def since(operator: str) -> str:
+    """Return the first release that reads an operator, by its notes or else by NVIDIA's tables; "" if none is known."""
+    tables = operator_tables()
+    noted = imported_since(operator)
+    return noted or next((each.release for each in tables if operator in each.importers), "")

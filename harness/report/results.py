@@ -24,13 +24,13 @@ from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_fil
 from harness.known.claim import seen_by
 from harness.known.further import Further
 from harness.known.listed import Finding, StaticModel
-from harness.known.model import CaseView, Known, TargetView, VariantView
+from harness.known.model import NOT_THERE_YET, CaseView, Known, TargetView, VariantView
 from harness.matrix import Matrix
 from harness.plan import Cell, all_cells, inapplicable_because, reproduced_on, reproduced_said
 from harness.plan.by_hand import by_hand
 from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import Today, is_stale, speaking, todays
-from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps
+from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps, with_yet
 from harness.report.views import target_views, variant_view
 from harness.words import Class, Engine, Role
 
@@ -134,7 +134,7 @@ def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
     judged = {cell.id: _judged(cell, found) for cell in found.cells}
     pasts = _pasts(judged, found.today, history)
     known = tuple(_known(cell, judged[cell.id], pasts[cell.id], found) for cell in found.cells)
-    cases, moved, steps = _in_rows(found, judged, known)
+    cases, known, moved, steps = _in_rows(found, judged, known)
     targets = target_views(found.matrix, _latest_stamps(known, found.speaking), found.commands)
     whole = Results(
         targets=targets,
@@ -155,23 +155,34 @@ def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
 
 def _in_rows(
     found: Recorded, judged: Mapping[str, Sequence[Judged]], known: Sequence[Known]
-) -> tuple[tuple[CaseView, ...], tuple[Change, ...], list[RowSteps]]:
-    """Return the cases with their rows, and along the rows the changes and steps from version to version."""
+) -> tuple[tuple[CaseView, ...], tuple[Known, ...], tuple[Change, ...], list[RowSteps]]:
+    """Return the cases with their rows, and along the rows the cells, the changes and steps from version to version."""
     seen = {key: {each.classification.cls for each in every} for key, every in judged.items()}
-    targets, cases, moved, steps = found.columns, [], [], []
+    targets = found.columns
+    cases: list[CaseView] = []
+    every: list[Known] = []
+    moved: list[Change] = []
+    steps = []
     starts = count(step=len(targets))
     for case in found.cases:
         rows = []
         for variant, start in zip(case, starts, strict=False):
             row = known[start : start + len(targets)]
             view = variant_view(case, variant, found.models.get((case.name, variant.name)), row)
+            row = tuple(map(_as_not_yet, with_yet(view, row, targets)))
+            every += row
             runs = by_series(list(zip(targets, row, strict=True)))
             where = reproduced_said(reproduced_on(found.cells[start : start + len(targets)], seen))
             rows.append(replace(view, sentences=tuple(spans(runs)), reproduced=where))
             moved += [change for run in runs.values() for change in changes(view, run)]
             steps.append(row_steps(view, row))
         cases.append(CaseView(case.name, case.title, case.summary, case.links, tuple(rows), case.seed))
-    return tuple(cases), tuple(moved), steps
+    return tuple(cases), tuple(every), tuple(moved), steps
+
+
+def _as_not_yet(cell: Known) -> Known:
+    """Return a cell in the words of what came later, where a call is not there that no version removed."""
+    return replace(cell, text=NOT_THERE_YET) if cell.not_yet and cell.cls is Class.API_REMOVED else cell
 
 
 def _judged(cell: Cell, found: Recorded) -> list[Judged]:

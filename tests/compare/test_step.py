@@ -9,10 +9,11 @@ import pytest
 
 from harness.case import Expectation
 from harness.compare.kinds import Kind
-from harness.compare.step import Step, StepRow, Trouble, step
+from harness.compare.step import Column, Step, StepRow, Trouble, step
 from harness.record.outcome import Latency, Outcome
 from harness.report.model import Results
 from harness.words import Basis, Class, Engine
+from tests.compare.handmade import known, variant
 from tests.report import factory
 from tests.report.factory import L4, T4
 
@@ -220,6 +221,58 @@ def test_the_headline_answers_first(
     found = judged(*outcomes, pair=pair)
     assert found.headline.startswith(headline)
     assert len(found.headline.split()) <= 20
+
+
+def test_the_headline_counts_phenomena_and_says_of_how_many_models() -> None:
+    """Two variants that break for one cause are one thing to look into."""
+    both = ("qdq", FREE)
+    old, new = (
+        (factory.outcome(each, "rtx16") for each in both),
+        (factory.build_failure(each, "rtx17") for each in both),
+    )
+    found = judged(*old, *new)
+    assert found.headline.startswith("1 breaks (2 models), of ")
+    assert (found.counts[Kind.BROKEN], [len(rows) for rows in found.phenomena(Kind.BROKEN)]) == (2, [2])
+
+
+def test_what_people_use_comes_before_a_plugin_of_our_own() -> None:
+    """And neither comes before what is worse."""
+    cells = {name: known(Class.OK) for name in ("c.a", "c.b", "c.d")}
+    rows = {f"c.{name}": variant(name) for name in ("a", "b", "d")}
+    rows["c.a"] = replace(rows["c.a"], tags=("plugin",))
+    failed = {name: known(Class.CRASHED) for name in cells}
+    found = step(Column("A", rows, cells), Column("B", rows, {**failed, "c.d": known(Class.PRECISION_LOST)}))
+    assert [each.variant for each in found.rows] == ["c.b", "c.a", "c.d"]
+
+
+def test_a_measurement_of_another_gpu_of_the_generation_makes_it_vary() -> None:
+    """One that was accepted into cases/measured.yaml: it lost its precision there on the version before, too."""
+
+    def on(product: str, outcome: Class, versions: str) -> Expectation:
+        fields: Any = {"engine": Engine.TENSORRT, "compute_capability": "9.0", "product": product}
+        return Expectation(outcome, versions, None, Basis.MEASURED, f"On an {product}.", **fields)
+
+    old, new = on("H100", Class.OK, "==8.6.*"), on("H100", Class.PRECISION_LOST, "==10.2.*")
+    for further, kinds in (
+        ((), ["precision_lost"]),
+        ((on("H200", Class.PRECISION_LOST, "==8.6.*"),), ["varies"]),
+    ):
+        claims = (old, new, *further)
+        row = replace(variant(), claims=claims)
+        sides = [
+            known(
+                each.outcome,
+                gpu=("9.0", "H100"),
+                claims=tuple(index for index, claim in enumerate(claims) if claim.versions == each.versions),
+            )
+            for each in (old, new)
+        ]
+        before, after = (
+            Column(name, {row.id: row}, {row.id: cell}) for name, cell in zip("AB", sides, strict=True)
+        )
+        found = step(before, after)
+        assert [str(each.kind) for each in found.rows] == kinds
+        assert found.breaks is (kinds == ["precision_lost"])
 
 
 def test_what_a_variant_shows_is_not_named_again_among_reported_troubles() -> None:
