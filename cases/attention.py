@@ -219,9 +219,13 @@ def _operation(
     dtype: int = HALF,
     *claims: Expectation,
     instead_of: str | None = None,
+    written_out: str | None = None,
     **graph: Any,  # noqa: ANN401  (arguments of _operator)
 ) -> Variant:
-    """Return a variant of the operator, known to parsers from TensorRT 10.14 on; a workaround `instead_of` another."""
+    """Return a variant of the operator, known to parsers from TensorRT 10.14 on.
+
+    It is a workaround `instead_of` another, or the same as one that is `written_out`.
+    """
     no_parser = reported(NO_PARSER, "<10.14", PARSER_1014, "nvidia")
     return Variant(
         name=name,
@@ -229,7 +233,7 @@ def _operation(
         build=partial(_operator, dtype, **graph),
         recipe=Recipe(flags=FLAGS[dtype]),
         role=Role.WORKAROUND if instead_of else Role.REPRODUCER,
-        counterpart=instead_of,
+        counterpart=instead_of or written_out,
         expectations=(no_parser, *claims),
         tags=("opset23",),
     )
@@ -380,14 +384,15 @@ SHARED = (
     ),
 )
 OPERATORS = (
-    _operation("op-fp16", "The operator Attention in FP16", HALF, IS_IMPORTED),
+    _operation("op-fp16", "The operator Attention in FP16", HALF, IS_IMPORTED, written_out="fp16"),
     _operation(
         "op-bf16",
         "The operator Attention in BF16",
         BF16,
         _of_if(OK, "==10.16.*", IN_IF, level="builds", note="outside of the If"),
+        written_out="bf16",
     ),
-    _operation("op-fp32", "The operator Attention in FP32", FLOAT),
+    _operation("op-fp32", "The operator Attention in FP32", FLOAT, written_out="fp32"),
     _operation("op-fp32-flat", "The operator in FP32 with its heads in one dimension", FLOAT, flat=True),
     _operation(
         "op-causal-gqa", "The operator with 2 heads of keys for 4 and is_causal", kv_heads=2, is_causal=1

@@ -329,7 +329,7 @@ TAIL_VARIANTS = (
                 TAIL_106,
                 scope="sibling",
                 of="10.6.0, RTX 4060 Laptop, a YOLO11n-seg, in INT8 and in half",
-                note="at which node was not read",
+                note="non-reproducible by its label; at which node was not read",
                 platform=X86,
                 compute_capability="8.9",
             ),

@@ -108,7 +108,7 @@ CASE = Case(
     summary=(
         "FP8 convolutions came with TensorRT 10.2 and strong typing alone. Which of them have a kernel, dense, first, "
         "grouped or depthwise, is asked again with every version and GPU generation. On Hopper 10.6.0 runs a depthwise "
-        "one of 32 channels as 32 convolutions in FP8, 97 kernels, ten times slower than a dense one."
+        "one of 32 channels as 32 convolutions in FP8, 97 kernels, some twenty times slower than a dense one."
     ),
     links=(WEAK, GROUPS, DENSE, NO_FASTER, SCALES, links.RTX_PRECISIONS),
     variants=(

@@ -190,7 +190,12 @@ def _implicit(parser_flags: tuple[tuple[str, bool], ...] = NATIVE, fault: Fault 
 
 #: What the operator lists give InstanceNormalization: FP32 and FP16, and never INT8.
 LISTED = tuple(
-    builds(f"=={version}.*", links.operators(version), "nvidia", note="the operator list has FP32 and FP16")
+    builds(
+        f"=={version}.*",
+        links.operators(version),
+        "nvidia",
+        note="the list has the operator in FP32 and FP16; it tells of no build, nor of the native layer",
+    )
     for version in ("8.6", "9.2", "10.0", "10.1")
 )
 X86 = "linux/amd64"

@@ -142,6 +142,7 @@ _not_on_rtx = partial(
     "nvidia",
     engine=RTX,
     signature="type-not-on-generation",
+    note="the table says No; that the build fails so is inferred",
 )
 AMPERE_AND_LATER = tuple(_on_rtx(compute_capability=gpu) for gpu in ("8.6", "8.9", "12.0"))
 ADA_AND_LATER = (
@@ -283,7 +284,7 @@ CASE = Case(
         "both sides, INT8, INT4 and FP4 in the weights alone. The forms here differ in one thing at a time, so that "
         "what fails can be told from what does not. On Hopper the INT8 product of two activations is in FP32 on 8.6.1, "
         "where INT8 is not tried, and in INT8 on 10.6.0. 8.6.1 reads FP16 scales as FP32 and calls them not positive. "
-        "10.6.0 makes weights in INT8 and INT4 floats before it multiplies."
+        "10.6.0 makes the weights of this one product of 16x64x64, in INT8 and INT4, floats before it multiplies."
     ),
     links=(links.RTX_PRECISIONS, ACTIVATIONS, BLOCKS, links.QUANTISED_TYPES),
     variants=INT8_PRODUCTS + NARROW_FLOATS + STORED,

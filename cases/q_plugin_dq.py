@@ -407,7 +407,8 @@ CASE = Case(
         "An INT8 plugin does not build though Q/DQ stands round it. TensorRT carries no Q/DQ through a "
         "custom op: the DQ in front and the Q behind have to go, and the plugin has to accept INT8 in a "
         "format that the tensor's rank allows; for a layer norm the maintainers advise the native operator. On Hopper "
-        "8.6.1 builds an INT8 plugin straight between Q and DQ; 10.6.0 builds one in a strongly typed network alone."
+        "8.6.1 builds an INT8 plugin, a copy of its input, straight between Q and DQ; 10.6.0 builds it in a strongly "
+        "typed network alone."
     ),
     links=(REPORT, PLACEMENT, CONSTANT, LAYER_NORM, DOCUMENTATION),
     variants=PAIRS_ROUND_PLUGIN + LINEAR_BETWEEN + OTHERS_BETWEEN + INT8_CONSTANTS + WITHOUT_PLUGIN,

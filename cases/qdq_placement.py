@@ -226,8 +226,9 @@ CASE = Case(
     summary=(
         "The rules for Q/DQ between convolutions are asked for again and again. On TensorRT for RTX the answer hangs "
         "on the version: no INT8 convolution at all up to 1.6, and a Concat whose inputs have Q/DQ of different scales "
-        "is worse than none. Q/DQ behind the Concat is the way round it. On Hopper so on 8.6.1: the "
-        "convolution behind a Concat keeps INT8 with Q/DQ behind the Concat alone, not with one scale on both inputs."
+        "is worse than none. Q/DQ behind the Concat is the way round it. On Hopper so on 8.6.1 and "
+        "10.6.0: the convolution behind a Concat keeps INT8 with Q/DQ behind the Concat alone, not with one scale on "
+        "both inputs, which is enough on TensorRT for RTX 1.7."
     ),
     links=(RULES, CONCAT, CLONED, RESIDUAL, links.QUANTISED_TYPES),
     variants=(

@@ -114,7 +114,8 @@ CASE = Case(
     summary=(
         "Per-tensor quantisation may be written with a scalar scale or with a vector of one element. ONNX Runtime "
         "computes the same from both. An engine may take the vector for a scale a channel, and build the layer in a "
-        "float without a word."
+        "float without a word: TensorRT for RTX does so with a convolution. TensorRT 8.6.1 and 10.6.0 run it in INT8 "
+        "either way; in FP8, weakly typed, 10.6.0 runs neither."
     ),
     links=(OPERATOR, links.QUANTISED_TYPES),
     variants=tuple(_variant(*graph) for graph in GRAPHS),

@@ -203,7 +203,14 @@ DECONVOLUTIONS = (
 )
 
 LISTED = (
-    reported(OK, "==8.6.*", links.operators("8.6"), "nvidia", level="builds", note="Conv in INT8 and FP16"),
+    reported(
+        OK,
+        "==8.6.*",
+        links.operators("8.6"),
+        "nvidia",
+        level="builds",
+        note="the list has Conv in INT8 and FP16; it tells of no dimensions and no build",
+    ),
 )
 _conv = partial(Variant, recipe=QUANTISED, precision=((CONV, Precision.INT8),))
 CONVOLUTIONS = (
@@ -267,7 +274,8 @@ CASE = Case(
         "Quantised ConvTranspose was refused, then taken where channels and groups allow it, and an engine may take "
         "it in FP32 without a word. Convolutions of one and three dimensions have INT8 of their own. A deconvolution "
         "with both stride and dilation is written with zeros in its kernel where the engine has none. On Hopper 8.6.1 "
-        "and 10.6.0 offer no INT8 to the 3-D convolution."
+        "and 10.6.0 run a dense ConvTranspose in INT8, offer none to one in groups or of volumes and to the 3-D "
+        "convolution, and build one with stride and dilation as it is."
     ),
     links=(GROUPED, AXIS, DEPTHWISE, VOLUMES, DILATED),
     variants=DECONVOLUTIONS + CONVOLUTIONS + DILATED_ONES,

@@ -336,8 +336,9 @@ CASE = Case(
     title="FP32 matrix products, 3-D convolutions and BF16 on Turing (TensorRT for RTX)",
     summary=(
         "Engines that TensorRT for RTX 1.4 to 1.6 build for cards of the RTX 20 and GTX 16 series, and that are "
-        "reported to return zeros, or to have no execution context; 1.7 refuses to build them. TensorRT 10.6.0 on "
-        "Hopper runs the depthwise convolution of BF16 in an FP16 kernel, and its numbers are wrong without a word."
+        "reported to return zeros, or to have no execution context; 1.7 refuses to build them. TensorRT 10.6.0 ran "
+        "this depthwise convolution of BF16, of 8 channels, in an FP16 kernel on an H100, and its numbers were wrong "
+        "without a word; that is one graph on one GPU, and nobody has looked why."
     ),
     links=(OBSERVED, LINEAR, *FOOTNOTES.values()),
     variants=(*GEMM, *RECURRENT, *CONVOLUTIONS, *VIT),

@@ -140,7 +140,9 @@ CLASSES = {
     ),
     Class.API_REMOVED: ClassRow(
         "API removed",
-        Mark("removed", "A", "pill", "API removed", "the recipe needs what this version no longer has"),
+        Mark(
+            "removed", "A", "pill", "API removed", "the recipe needs a call that this version does not have"
+        ),
         ("builds",),
         untried=True,
     ),

@@ -76,6 +76,22 @@ def test_the_readmes_lines_that_look_and_plan_work(capsys: pytest.CaptureFixture
         assert (len(said.out.splitlines()) > 1, said.err) == (True, ""), words
 
 
+def test_the_readmes_step_is_what_diff_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each piece between two lines of dots, in its order."""
+    (sample,) = (text for text in blocks(README, "text") if "trt-compat diff" in text)
+    command, *printed = sample.partition("\n$ trt-compat explain")[0].splitlines()
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+    main(shlex.split(command, comments=True)[2:])
+    rest = capsys.readouterr().out
+    for piece in "\n".join(printed).split("\n...\n"):
+        before, found, rest = rest.partition(piece)
+        assert found, piece
+        assert not before or before.endswith("\n")
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("checkout")
 def test_the_lines_on_records_work(capsys: pytest.CaptureFixture[str]) -> None:

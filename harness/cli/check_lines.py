@@ -226,8 +226,6 @@ def _advice(judged: Sequence[Judged]) -> Iterator[str]:
         yield f"{name} ({targets}): {found.title}"
         yield f"  why   {_short(found.cause)}"
         yield f"  do    {_short(found.advice)}"
-        if found.advice_variants:
-            yield f"  proof {', '.join(found.advice_variants)}"
 
 
 def _by_reason(what: str, found: Iterable[tuple[Judged, str]]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from packaging.version import Version
@@ -21,7 +21,7 @@ from harness.errors import HandledError
 from harness.report.labels import KINDS
 from harness.report.model import Results, load_results, results_file
 from harness.report.step_summary import quiet, told
-from harness.text import did_you_mean, one_line, visible
+from harness.text import did_you_mean, one_line, some, visible
 
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600
@@ -103,6 +103,7 @@ def _as_json(found: Step) -> dict[str, object]:
         "alone": [one._asdict() for one in found.alone],
         "troubles": [one._asdict() for one in found.troubles],
         "headline": found.headline,
+        "phenomena": {str(kind): len(found.phenomena(kind)) for kind in Kind},
         "counts": {str(kind): found.counts[kind] for kind in Kind},
     }
 
@@ -128,8 +129,10 @@ def _choose(options: argparse.Namespace) -> int:
 
 
 def _counted(found: Step) -> tuple[str, ...]:
-    counts = (found.counts[kind] for kind in (Kind.BROKEN, Kind.PRECISION_LOST))
-    numbers = (found.known, *counts, len(found.alone), found.counts[Kind.FIXED], len(found.troubles))
+    broken, lost, fixed = (
+        len(found.phenomena(kind)) for kind in (Kind.BROKEN, Kind.PRECISION_LOST, Kind.FIXED)
+    )
+    numbers = (found.known, broken, lost, len(found.alone), fixed, len(found.troubles))
     return found.after, *(str(number) for number in numbers)
 
 
@@ -206,14 +209,20 @@ def _lines(found: Step, of: str = "") -> Iterator[Text]:
         yield from _wrapped(f"{count} not known on both.", "")
     for kind in Kind:
         name, meaning = KINDS[kind]
-        rows = [row for row in found.rows if row.kind == kind]
-        if rows:
+        phenomena = found.phenomena(kind)
+        if phenomena:
+            models = found.counts[kind]
+            of = f", in {models} models" if models != len(phenomena) else ""
             yield Text()
-            yield from _wrapped(f"{name}: {len(rows)} ({meaning})", "", _STYLES.get(kind, "bold"))
-        for cause, alike in _by(rows[:_MOST_ROWS], lambda row: (row.cause,)):
-            yield from _caused(cause[0], alike)
-        if len(rows) > _MOST_ROWS:
-            yield Text(f"  and {len(rows) - _MOST_ROWS} more, which --json has")
+            yield from _wrapped(f"{name}: {len(phenomena)}{of} ({meaning})", "", _STYLES.get(kind, "bold"))
+        shown = 0
+        for rows in phenomena[:_MOST_ROWS]:
+            # One of each is named, however many an earlier one has.
+            some_of = rows[: max(1, _MOST_ROWS - shown)]
+            yield from _told(some_of)
+            shown += len(some_of)
+        if shown < found.counts[kind]:
+            yield Text(f"  and {found.counts[kind] - shown} more, which --json has")
         if kind is Kind.BROKEN:
             yield from _unheralded(found)
 
@@ -232,26 +241,23 @@ def _unheralded(found: Step) -> Iterator[Text]:
         yield from _wrapped(one.advice, "    ", longest=None)
 
 
-def _by(
-    rows: Sequence[StepRow], key: Callable[[StepRow], tuple[str, ...]]
-) -> list[tuple[tuple[str, ...], list[StepRow]]]:
-    """Return the rows by key, in the order in which each key comes first."""
-    found: dict[tuple[str, ...], list[StepRow]] = {}
+def _told(rows: Sequence[StepRow]) -> Iterator[Text]:
+    """Yield the lines on one phenomenon: its cause, or else what became of it; behind it the variants."""
+    alike: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return list(found.items())
-
-
-def _caused(cause: str, rows: Sequence[StepRow]) -> Iterator[Text]:
-    """Yield the rows of one cause: those alike in all else together, by their names, and the cause once."""
-    for (sure, text, instead), alike in _by(rows, lambda row: (row.sure, row.text, ", ".join(row.instead))):
-        names = ", ".join(_line(row.variant) for row in alike)
-        yield from _wrapped(f"{names} ({_line(sure)})", "  ", "bold", longest=None)
-        for line in filter(None, (text, instead and f"meanwhile: {instead}")):
-            yield from _wrapped(line, "    ")
-    if cause:
-        many = f"cause of these {len(rows)}" if len(rows) > 1 else "cause"
-        yield from _wrapped(f"{many}: {cause}", "    ")
+        alike.setdefault((row.text, row.sure), []).append(_line(row.variant))
+    title = rows[0].cause or rows[0].text
+    yield from _wrapped(title, "  ", "bold")
+    for (text, sure), names in alike.items():
+        told = "" if text == title else f"{_line(text)}: "
+        yield from _wrapped(f"{told}{', '.join(names)} ({_line(sure)})", "    ", longest=None)
+    ways: dict[str, list[str]] = {}
+    for row in rows:
+        ways.setdefault(row.tried, []).extend(row.instead)
+    for tried, instead in ways.items():
+        if instead:
+            where = f" ({tried})" if tried else ""
+            yield from _wrapped(f"meanwhile: {some(list(dict.fromkeys(instead)))}{where}", "    ")
 
 
 def _wrapped(text: str, indent: str, style: str = "", longest: int | None = _LONGEST) -> list[Text]:

@@ -12,7 +12,7 @@ from harness.case import Expectation
 from harness.case.floor import Asked, Missing, Side, gained, missing
 from harness.judge.timing import RUN_TO_RUN
 from harness.known.claim import on_precision
-from harness.known.model import Known, Timing, VariantView
+from harness.known.model import NOT_THERE_YET, Known, Timing, VariantView
 from harness.layers.datatype import NARROW, same_precision
 from harness.text import milliseconds, some
 from harness.words import GOOD, PREDICATE, Basis, Class, Precision, Word, said
@@ -34,12 +34,19 @@ class Kind(Word):
     PRECISION_GAINED = "precision_gained"
     NARROWER = "narrower"
     FASTER = "faster"
+    VARIES = "varies"
+    NOT_YET = "not_yet"
     NEWLY_UNKNOWN = "newly_unknown"
 
 
 #: Kinds about latency.
 TIMED = frozenset({Kind.SLOWER, Kind.FASTER})
 _WITHOUT = frozenset({Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT})
+#: Kinds that a choice of the builder decides. One that now fails is told, whatever another GPU does.
+_CHOSEN = frozenset({Kind.PRECISION_LOST, Kind.PRECISION_GAINED, Kind.WIDER, Kind.NARROWER})
+_UNSURE = _CHOSEN | {Kind.BUILDS_WITHOUT, Kind.FIXED}
+#: Kinds whose cause is that of the side before.
+OF_BEFORE = frozenset({Kind.FIXED, Kind.PRECISION_GAINED})
 
 
 class Pace(NamedTuple):
@@ -59,6 +66,7 @@ class Pair:
     altered: model or recipe differ.
     apart: the two sides have no GPU in common.
     asks: of an altered one, what each side asks for and lost.
+    others: further GPUs of the compute capability on which a side has another result, in words.
     """
 
     wanted: tuple[tuple[str, Precision], ...]
@@ -68,6 +76,7 @@ class Pair:
     altered: bool = False
     apart: bool = False
     asks: tuple[Side, Side] | None = None
+    others: tuple[str, ...] = ()
 
     @property
     def lacks(self) -> Missing:
@@ -154,12 +163,19 @@ class Pair:
 
     def kinds(self) -> list[Kind]:
         """Return the changes of the variant: at most one, and that of its latency."""
-        return [kind for kind in (self._kind() or self._width(), self._speed()) if kind]
+        kind = self.result or self._width()
+        sure = self.lacks.unasked
+        if not sure and kind in _UNSURE and (self.others or (kind in _CHOSEN and self._tossed())):
+            kind = Kind.VARIES
+        return [each for each in (kind, self._speed()) if each]
 
     def detail(self, kind: Kind) -> str:
         """Return the detail that a row of this kind adds to both sides' words: nodes, or the change of the median."""
         if kind in TIMED and self.pace:
             return _paced(self.pace, slower=kind is Kind.SLOWER)
+        if kind is Kind.VARIES:
+            tossed = self._tossed()
+            return "; ".join([*self.others, *([f"a toss-up: {some(tossed)}"] if tossed else [])])
         lost = (str(self.lacks) or some(self._lost())) if kind in _WITHOUT else ""
         crossed = some([f"{node} {said(old)} → {said(new)}" for node, old, new in self.crossed])
         if crossed and kind not in (Kind.WIDER, Kind.NARROWER):
@@ -173,7 +189,9 @@ class Pair:
             return one.stands is not Class.NEEDS_GPU_TO_BUILD
         return one.gpu is not None or bool(claim and claim.compute_capability)
 
-    def _kind(self) -> Kind | None:
+    @property
+    def result(self) -> Kind | None:
+        """Return the change of the result or of a wanted precision, on these two sides alone."""
         old, new = self.old.stands, self.new.stands
         if old is None or new is None:
             # Silence of a table is no promise: a graph that it no longer blocks is as little known as before.
@@ -182,6 +200,8 @@ class Pair:
             return Kind.NEWLY_UNKNOWN if lost_sight else None
         if self.open:
             return None
+        if self.old.not_yet:
+            return None if self.new.not_yet else Kind.NOT_YET
         return self._between(standing(old), standing(new))
 
     def _between(self, was: int, now: int) -> Kind | None:
@@ -206,14 +226,24 @@ class Pair:
         return self.old.stands is not self.new.stands or (all(signatures) and signatures[0] != signatures[1])
 
     def _gained(self, by_class: int) -> int:
-        """Return how many wanted nodes gained their precision; by the classes if a node's precision is unknown.
+        """Return how many wanted nodes gained their precision; by the classes if a side has no layers.
 
-        The nodes outweigh the classes: ONNX Runtime is not judged by precision, and works without it.
+        The nodes outweigh the classes: ONNX Runtime is not judged by precision, and works without it. A node of unknown
+        precision on one side has neither kept nor lost it.
         """
         old, new = self.nodes
-        gained = 0 if old == new else _kept(self.wanted, new, old) - _kept(self.wanted, old, new)
-        told = all(self.nodes) and all(map(all, self.nodes))
-        return gained or (0 if told else by_class)
+        if old and new:
+            return _kept(self.wanted, new, old) - _kept(self.wanted, old, new)
+        better = new if by_class > 0 else old
+        return 0 if better and not any(better) else by_class
+
+    def _tossed(self) -> list[str]:
+        """Return the nodes whose precision changed, if each of them was a toss-up on a side; else none."""
+        old, new = self.nodes
+        sides = zip(self.wanted, old, new, strict=False)
+        moved = [node for (node, _), was, now in sides if was and now and was != now]
+        moved = [each.node for each in self.lacks.lost] or moved or [node for node, *_ in self.crossed]
+        return moved if {*moved} <= {*self.old.toss_ups, *self.new.toss_ups} else []
 
     def _width(self) -> Kind | None:
         """Return the change of width of nodes without a wanted precision; it fails no step."""
@@ -271,6 +301,35 @@ def like_with_like(pair: Pair) -> Pair:
     return worst or replace(pair, apart=bool(olds and news))
 
 
+def pair_of(
+    variants: tuple[VariantView, VariantView], cells: tuple[Known, Known], *, altered: bool = False
+) -> Pair:
+    """Return the two sides of a variant as they are compared, with the nodes that the new side's variant wants."""
+    (old, new), (before, after) = cells, variants
+    claims = claim_of(before, old), claim_of(after, new)
+    found = like_with_like(Pair(after.wanted, old, new, claims, altered))
+    if altered:
+        found = replace(found, asks=(side_of(before, found.old), side_of(after, found.new)))
+    others = (*_others(before, old, found.old, "before"), *_others(after, new, found.new, "after"))
+    return replace(found, others=others)
+
+
+def _others(variant: VariantView, cell: Known, chosen: Known, when: str) -> list[str]:
+    """Return the results of a cell on further GPUs of the compute capability, that differ in kind."""
+    if chosen.gpu is None or chosen.basis is not Basis.MEASURED:
+        return []
+    found = {each.gpu: each.cls for each in (cell, *cell.beside)}
+    for claim in (variant.claims[number] for number in cell.claims):
+        if claim.basis is Basis.MEASURED and claim.compute_capability and claim.product:
+            found.setdefault((claim.compute_capability, claim.product), claim.outcome)
+    capability, product = chosen.gpu
+    return [
+        f"{PREDICATE[cls]} {when} on {gpu[1]}"
+        for gpu, cls in found.items()
+        if gpu and gpu[0] == capability and gpu[1] != product and standing(cls) != standing(chosen.stands)
+    ]
+
+
 def _own(pair: Pair, side: int, one: Known) -> Expectation | None:
     """Return the claim of a side, which its results on further GPUs do not rest on."""
     return pair.claims[side] if one in (pair.old, pair.new) else None
@@ -291,8 +350,27 @@ def sentence(pair: Pair, kind: Kind) -> str:
     detail = pair.detail(kind)
     if kind in TIMED:
         return detail
-    now = pair.new.text or PREDICATE[pair.new.cls]
-    return f"{pair.old.text or PREDICATE[pair.old.cls]} → {now}{f': {detail}' if detail else ''}"
+    was, now = (
+        NOT_THERE_YET if one.not_yet else one.text or PREDICATE[one.cls] for one in (pair.old, pair.new)
+    )
+    return f"{was} → {now}{f': {detail}' if detail else ''}"
+
+
+def phenomenon(pair: Pair, kind: Kind) -> str:
+    """Return the one cause of a change: what was not there yet, else the signature, else the words of both sides.
+
+    Variants that change in one kind for one cause are one phenomenon. Times, and what varies, have no common cause.
+    """
+    if kind in TIMED or kind is Kind.VARIES:
+        return f"{pair.new.case}.{pair.new.variant}"
+    if kind is Kind.NOT_YET and pair.old.not_yet:
+        return pair.old.not_yet.what
+    signatures = [
+        (claim.signature if claim else one.signature) or ""
+        for one, claim in zip((pair.old, pair.new), pair.claims, strict=True)
+    ]
+    before = kind in OF_BEFORE or (kind is Kind.BUILDS_WITHOUT and not signatures[1])
+    return signatures[0 if before else 1] or f"{pair.new.case}: {pair.old.text} → {pair.new.text}"
 
 
 def _kept(wanted: Sequence[tuple[str, Precision]], one: Sequence[str], other: Sequence[str]) -> int:
@@ -316,12 +394,12 @@ def _paced(found: Pace, *, slower: bool) -> str:
 class RowSteps:
     """The steps of one row: `known` numbers its different knowns, a column each.
 
-    `kinds` are those that differ: number before, number after, kind, detail. `open` are numbers before and after of
-    which both are known and not told apart.
+    `kinds` are those that differ: number before, number after, kind, detail, phenomenon. `open` are numbers before and
+    after of which both are known and not told apart.
     """
 
     known: tuple[int, ...]
-    kinds: tuple[tuple[int, int, Kind, str], ...]
+    kinds: tuple[tuple[int, int, Kind, str, str], ...]
     open: tuple[tuple[int, int], ...] = ()
 
 
@@ -330,15 +408,14 @@ def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
     numbers: dict[object, int] = {}
     known = tuple(numbers.setdefault(_compared(variant, cell), len(numbers)) for cell in cells)
     first = {number: cells[at] for at, number in reversed(list(enumerate(known)))}
-    claims = {number: claim_of(variant, cell) for number, cell in first.items()}
     pairs = {
-        (old, new): like_with_like(Pair(variant.wanted, first[old], first[new], (claims[old], claims[new])))
+        (old, new): pair_of((variant, variant), (first[old], first[new]))
         for old, new in itertools.product(range(len(numbers)), repeat=2)
         # A step from the unknown is no change.
         if first[old].stands is not None
     }
     found = [
-        (old, new, kind, pair.detail(kind))
+        (old, new, kind, pair.detail(kind), phenomenon(pair, kind))
         for (old, new), pair in pairs.items()
         if old != new
         for kind in pair.kinds()
@@ -365,6 +442,9 @@ def _compared(variant: VariantView, cell: Known) -> object:
         cell.gpu,
         cell.by_gpu[1:],
         cell.demanded,
+        cell.toss_ups,
+        cell.not_yet,
+        tuple(_others(variant, cell, cell, "")),
     )
 
 
@@ -376,9 +456,10 @@ def _compared_claim(claim: Expectation | None) -> object:
 
 
 def used_details(rows: Iterable[RowSteps]) -> dict[str, int]:
-    """Return a number for each detail of rows, "" first."""
+    """Return a number for each detail and phenomenon of rows, "" first."""
     found = {"": 0}
     for row in rows:
-        for *_, detail in row.kinds:
+        for *_, detail, cause in row.kinds:
             found.setdefault(detail, len(found))
+            found.setdefault(cause, len(found))
     return found

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from harness.compare.kinds import Kind, Pair, claim_of, fails, like_with_like, sentence, side_of
+from harness.compare.kinds import OF_BEFORE, Kind, Pair, fails, pair_of, phenomenon, sentence
 from harness.known.cell import general_advice
 from harness.known.claim import gpus, seen_by
 from harness.known.model import Known, VariantView
-from harness.layers.datatype import NARROW
-from harness.words import GOOD, Basis, Class, Part, Role, Verdict
+from harness.words import Basis, Class, Part, Verdict
 
 #: The counts that a headline may name, each with its words for one and for many, by what they are for the reader.
 COUNTED: dict[str, dict[str, tuple[str, str]]] = {
@@ -37,10 +36,6 @@ _WORSE: dict[Kind, Part] = {
 }
 #: Kinds whose rows name workarounds.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
-#: The most workarounds that a row names.
-_MOST = 2
-#: Variants with their cells on one target, by `case.variant`.
-OnTarget = Mapping[str, tuple[VariantView, Known]]
 
 
 @dataclass(frozen=True)
@@ -65,8 +60,10 @@ class Column:
 class StepRow(NamedTuple):
     """A change of one kind.
 
+    phenomenon: the one cause that rows of a kind share, in the words of `harness.compare.kinds.phenomenon`.
     signature: the cause's signature, "" without one.
     instead: ids of the variants to use meanwhile.
+    tried: where those were tried, if not on the new side: "tried on 10.6 alone", "reported".
     measured: both sides were measured, on one GPU.
     sure: the basis of both sides in words.
     seen: the sources of reported sides.
@@ -81,6 +78,8 @@ class StepRow(NamedTuple):
     measured: bool
     sure: str
     seen: str
+    tried: str = ""
+    phenomenon: str = ""
 
 
 class Alone(NamedTuple):
@@ -128,19 +127,34 @@ class Step:
         """Return the number of rows of each kind."""
         return Counter(row.kind for row in self.rows)
 
+    def phenomena(self, kind: Kind) -> list[tuple[StepRow, ...]]:
+        """Return the rows of a kind by their cause, in the order of the first of each."""
+        found: dict[str, list[StepRow]] = {}
+        for row in self.rows:
+            if row.kind is kind:
+                found.setdefault(row.phenomenon or row.variant, []).append(row)
+        return [tuple(rows) for rows in found.values()]
+
     @property
     def headline(self) -> str:
-        """Return the answer, at most twenty words: the first of `HEADLINES` that fits."""
+        """Return the answer, some twenty words: the first of `HEADLINES` that fits, with phenomena counted."""
         unmeasured = [name for name, run in zip((self.before, self.after), self.run, strict=True) if not run]
-        counts = {
-            "broken": self.counts[Kind.BROKEN],
-            "lost": self.counts[Kind.PRECISION_LOST],
-            "fixed": self.counts[Kind.FIXED],
-            "gained": self.counts[Kind.PRECISION_GAINED],
-            "alone": len(self.alone),
+        kinds = {
+            "broken": Kind.BROKEN,
+            "lost": Kind.PRECISION_LOST,
+            "fixed": Kind.FIXED,
+            "gained": Kind.PRECISION_GAINED,
         }
+        counts = {name: len(self.phenomena(kind)) for name, kind in kinds.items()} | {
+            "alone": len(self.alone)
+        }
+        models = {name: self.counts[kind] for name, kind in kinds.items()}
         said = {
-            part: ", ".join(f"{n} {each[n != 1]}" for name, each in names.items() if (n := counts[name]))
+            part: ", ".join(
+                _counted(n, models.get(name, n), words)
+                for name, words in names.items()
+                if (n := counts[name])
+            )
             for part, names in COUNTED.items()
         }
         facts: dict[str, object] = {
@@ -159,6 +173,11 @@ class Step:
         return (f"On {self.on}: " if self.on else "") + text.format(**facts)
 
 
+def _counted(count: int, models: int, words: tuple[str, str]) -> str:
+    """Return the count of phenomena, and of how many models if several share one."""
+    return f"{count} {words[count != 1]}{f' ({models} models)' if models != count else ''}"
+
+
 def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Step:
     """Return the step from one column to another; `troubles` are of the new side alone."""
     pairs = dict(_pairs(before, after))
@@ -174,13 +193,18 @@ def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Ste
         before=before.name,
         after=after.name,
         run=(before.measured, after.measured),
-        rows=tuple(sorted(rows, key=lambda row: order[row.kind])),
+        rows=tuple(sorted(rows, key=lambda row: (order[row.kind], _own_plugin(after, before, row)))),
         alone=alone,
         troubles=tuple(one for one in troubles if one.signature not in shown),
         known=sum(pair.known for pair in pairs.values()),
         variants=len(pairs),
         on=_on(before.capabilities, after.capabilities),
     )
+
+
+def _own_plugin(after: Column, before: Column, row: StepRow) -> bool:
+    """Tell whether a variant is about a plugin of our own, which comes after what people use."""
+    return "plugin" in (after.variants.get(row.variant) or before.variants[row.variant]).tags
 
 
 def _on(before: frozenset[str], after: frozenset[str]) -> str:
@@ -202,15 +226,8 @@ def _pairs(before: Column, after: Column) -> Iterator[tuple[str, Pair]]:
         variant = new or before.variants[name]
         altered = bool(old and new) and _subject(before.variants[name]) != _subject(after.variants[name])
         sides = before.cells.get(name), after.cells.get(name)
-        claims = tuple(
-            claim_of(column.variants[name], cell) if cell else None
-            for column, cell in zip((before, after), sides, strict=True)
-        )
-        known = [cell or _not_there(variant) for cell in sides]
-        pair = Pair(variant.wanted, known[0], known[1], (claims[0], claims[1]), altered)
-        if altered:
-            pair = replace(pair, asks=(side_of(before.variants[name], pair.old), side_of(variant, pair.new)))
-        yield name, like_with_like(pair)
+        known = sides[0] or _not_there(variant), sides[1] or _not_there(variant)
+        yield name, pair_of((old or variant, variant), known, altered=altered)
 
 
 def _not_there(variant: VariantView) -> Known:
@@ -225,22 +242,21 @@ def _subject(variant: VariantView) -> tuple[str, str]:
 
 
 def _row(after: Column, name: str, pair: Pair, kind: Kind, names: tuple[str, str]) -> StepRow:
-    failing, claim = (
-        (pair.old, pair.claims[0])
-        if kind in (Kind.FIXED, Kind.PRECISION_GAINED)
-        else (pair.new, pair.claims[1])
-    )
+    failing, claim = (pair.old, pair.claims[0]) if kind in OF_BEFORE else (pair.new, pair.claims[1])
     signature = (claim.signature if claim else failing.signature) or ""
-    cause, signature = ("", "") if kind is Kind.NEWLY_UNKNOWN else (_cause(failing, signature), signature)
-    instead = after.cells[name].instead if kind in _WANTING and name in after.cells else ()
+    cause = "" if kind is Kind.NEWLY_UNKNOWN else _cause(failing, signature)
+    signature = signature if cause else ""
+    if kind is Kind.NOT_YET:
+        cause = str(pair.old.not_yet)
+    cell = after.cells.get(name) if kind in _WANTING else None
+    instead, tried = (cell.instead, cell.instead_tried) if cell else ((), "")
     text = sentence(pair, kind)
     flaky = [(side, one.flaky) for side, one in zip(names, (pair.old, pair.new), strict=True) if one.flaky]
     text += "".join(f"; flaky on {side} ({', '.join(classes)})" for side, classes in flaky)
     if pair.new.gpu and not pair.apart and (pair.old.by_gpu[1:] or pair.new.by_gpu[1:]):
         text = f"on {pair.new.gpu[1]}: {text}"
-    signature = signature if cause else ""
     sure = pair.measured, _sure(pair, names), _seen(pair, names)
-    return StepRow(kind, name, text, cause, signature, instead, *sure)
+    return StepRow(kind, name, text, cause, signature, instead, *sure, tried, phenomenon(pair, kind))
 
 
 def _cause(cell: Known, signature: str) -> str:
@@ -284,47 +300,3 @@ def _seen(pair: Pair, names: tuple[str, str]) -> str:
     if len(set(read.values())) == 1:
         return next(iter(read.values()))
     return "; ".join(f"{name}: {text}" for name, text in read.items())
-
-
-def instead(column: OnTarget, variant: VariantView, cell: Known, proofs: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of the workarounds of a variant that hold on a target: measured, else reported, else untried ones.
-
-    `proofs` are the variants that its signature's advice names. () if it works, or if all workarounds fail.
-    """
-    if cell.stands is None or cell.stands in GOOD:
-        return ()
-    every = _candidates(column, variant, cell, proofs)
-    for basis in (Basis.MEASURED, Basis.REPORTED):
-        works = [other.id for other, known in every if known.stands in GOOD and known.basis is basis]
-        if works:
-            return tuple(works[:_MOST])
-    untried = [other.id for other, known in every if known.cls is Class.NOT_RUN and not known.basis]
-    return tuple(untried[:_MOST])
-
-
-def _candidates(
-    column: OnTarget, variant: VariantView, cell: Known, proofs: Sequence[str]
-) -> list[tuple[VariantView, Known]]:
-    """Return the workarounds of a variant or of its counterparts, then the proofs of its signature.
-
-    The twin with its precision in the graph does not need a removed call. A variant without narrow types is no
-    workaround for losing them.
-    """
-    own = {other.name: other for other, _ in column.values() if other.case == variant.case}
-    family = [variant.name]
-    while (name := own[family[-1]].counterpart) in own and name not in family:
-        family.append(name)
-    roles = {Role.WORKAROUND, Role.TWIN} if cell.stands is Class.API_REMOVED else {Role.WORKAROUND}
-    near = [
-        other.id
-        for other in own.values()
-        if other.role in roles and (other.counterpart in family or other.name in family)
-    ]
-    names = dict.fromkeys([*near, *(proof for proof in proofs if proof in column)])
-    found = [column[name] for name in names if name != variant.id]
-    narrow = cell.stands is Class.PRECISION_LOST and _narrow(variant)
-    return [each for each in found if _narrow(each[0]) or not narrow]
-
-
-def _narrow(variant: VariantView) -> bool:
-    return any(want in NARROW for _, want in variant.wanted)

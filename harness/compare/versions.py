@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from harness.known.model import Known, Span, TargetView, VariantView
+from harness.known.model import NOT_THERE_YET, Known, Span, TargetView, VariantView
 from harness.layers.datatype import NARROW
 from harness.text import listed
 from harness.words import GOOD, Basis, Class, Precision, Verdict, said
@@ -79,21 +79,25 @@ def spans(runs: Mapping[str, Run]) -> list[Span]:
 
 
 class _Point(NamedTuple):
-    """A version, its predicate, and how sure that is; `state` is NOT_RUN for an unknown cell."""
+    """A version, its predicate, and how sure that is; `state` is NOT_RUN for an unknown cell.
+
+    yet: the version lacks something for it that came later.
+    """
 
     target: TargetView
     state: Class
     does: str
     chip: str
     mark: str
+    yet: bool = False
 
 
 def _point(target: TargetView, cell: Known) -> _Point:
     if cell.stands is None or cell.cls is Class.INFRA_ERROR:
         return _Point(target, Class.NOT_RUN, "", "", "")
-    does = cell.text.removesuffix(f" ({cell.chip})")
+    does = f"{NOT_THERE_YET} ({cell.not_yet})" if cell.not_yet else cell.text.removesuffix(f" ({cell.chip})")
     mark = Basis.REPORTED if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.basis
-    return _Point(target, cell.stands, does, cell.chip, str(mark))
+    return _Point(target, cell.stands, does, cell.chip, str(mark), bool(cell.not_yet))
 
 
 def _known(point: _Point) -> bool:
@@ -134,8 +138,8 @@ def _clause(
 
 
 def _turn(before: _Point | None, now: _Point) -> str | None:
-    """Name the turn for the better or the worse; from a lost precision to a failure is neither."""
-    if before is None or (before.state in GOOD) == (now.state in GOOD):
+    """Name the turn for the better or the worse; from a lost precision to a failure is neither, nor what came later."""
+    if before is None or before.yet or (before.state in GOOD) == (now.state in GOOD):
         return None
     return "fixed" if now.state in GOOD else "broken" if now.state is not Class.PRECISION_LOST else None
 
@@ -167,7 +171,12 @@ def _difference(variant: VariantView, old: Known, new: Known) -> tuple[str, bool
     if was != now:
         good = [cell.stands in GOOD for cell in (old, new)]
         better = None if good[0] == good[1] else good[1]
-        before, after = (cell.text.removesuffix(f" ({cell.chip})") for cell in (old, new))
+        before, after = (
+            NOT_THERE_YET if cell.not_yet else cell.text.removesuffix(f" ({cell.chip})")
+            for cell in (old, new)
+        )
+        # What came later mends nothing.
+        better = None if old.not_yet else better
         return "result", better, f"{before} before, {after} after"
     wanted = dict(variant.wanted)
     moved = _moved(old.precision, new.precision, wanted)

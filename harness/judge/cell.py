@@ -6,7 +6,9 @@ import functools
 import shlex
 from dataclasses import dataclass
 
-from harness.case import Expectation, Recipe
+from packaging.version import Version
+
+from harness.case import Expectation, Recipe, Typing
 from harness.errors import described
 from harness.judge.baseline import Seen, against
 from harness.judge.classify import Classification, Wish, classify
@@ -90,7 +92,7 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     precision = node_precision(outcome.nodes, outcome.layers)
     wish = _wish(cell, outcome)
     classification = classify(outcome, wish, precision)
-    diagnosis = diagnose(outcome, classification, model=cell.variant.model_bytes)
+    diagnosis = diagnose(outcome, classification, model=cell.variant.model_bytes, network=network_of(cell))
     gpu = took_part(outcome)
     claims = _claims(cell, gpu, classification.cls)
     capability = gpu.compute_capability if gpu else None
@@ -101,6 +103,14 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     seen = Seen(outcome, classification, wish, why, gpu)
     found = against(_by_product(judgement, gpu), cell.variant, claims, seen)
     return Judged(cell, outcome, precision, wishes, classification, diagnosis, found, claims, why)
+
+
+def network_of(cell: Cell) -> str:
+    """Return engine and typing of a cell's network in words: "tensorrt, weakly typed"."""
+    target = cell.target
+    alone = Version(target.version) >= Version(target.traits.strong_alone_from)
+    strong = alone or cell.variant.recipe.typing is Typing.STRONG
+    return f"{target.engine}, {'strongly' if strong else 'weakly'} typed"
 
 
 def _claims(cell: Cell, gpu: Gpu | None, cls: Class) -> tuple[Expectation, ...]:
@@ -128,6 +138,8 @@ def _wish(cell: Cell, outcome: Outcome) -> Wish:
         derived=cell.variant.precision is None,
         demanded=demanded,
         permitted=_permitted(cell.variant.recipe.flags) if demanded else frozenset(),
+        # ONNX Runtime is told not to.
+        tf32=demanded,
         allowed=(data.max_rel, data.cosine) if data else (None, None),
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from harness.judge import complaints
+from harness.layers.compute import untyped
 from harness.layers.datatype import same_precision
 from harness.layers.operators import MAY_VANISH
 from harness.layers.precision import node_precision
@@ -53,6 +54,7 @@ class Wish:
     derived: the graph wants them, without a word of the variant.
     demanded: False if they only set how far numbers may be off.
     permitted: the precisions that the recipe lets the engine choose; they set the tolerance if layers name none.
+    tf32: whether the engine may multiply FP32 in TF32.
     allowed: the variant's own limits of the outputs' error, `max_rel` and `cosine`; None if the precision sets it.
     """
 
@@ -60,6 +62,7 @@ class Wish:
     derived: bool = False
     demanded: bool = True
     permitted: Collection[Precision] = ()
+    tf32: bool = True
     allowed: tuple[float | None, float | None] = (None, None)
 
 
@@ -102,7 +105,8 @@ TOLERANCES: Mapping[Precision, Tolerance] = {
 #: An error up to four times FP32's spacing at 1 is ignored: the arithmetic of a sigmoid or softmax errs by that much,
 #: and a saturated one gives outputs no larger (a text detector on noise: 2e-6 at most, off by 1e-7).
 _ROUNDING = 4 * 2.0**-23
-#: Assumed if no layer names its precision: a GPU engine may use TF32 for FP32, which no default forbids.
+#: Assumed if no layer names its precision, or a kernel of FP32 has no name: a GPU engine may use TF32 for FP32, which
+#: no default forbids.
 _UNTOLD = Precision.TF32
 
 #: The tolerance of a float times stored weights. The weights are constants and lose no precision; but engines widen
@@ -308,6 +312,8 @@ def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
         seen |= set(wish.permitted)
         if Precision.FP32 in seen and outcome.stamps.environment.get("gpu"):
             seen.add(_UNTOLD)
+    if wish.tf32 and fp32_or_tf32(outcome):
+        seen.add(_UNTOLD)
     # A record from before nodes had precisions.
     if any(node.op == "QuantizeLinear" and not node.precision for node in outcome.nodes):
         seen.add(Precision.INT8)
@@ -316,6 +322,13 @@ def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
     if floating:
         return floating[-1] if outcome.layers else max(floating[-1], _UNTOLD, key=order.index)
     return min(seen - {Precision.UNKNOWN}, default=_UNTOLD)
+
+
+def fp32_or_tf32(outcome: Outcome) -> tuple[str, ...]:
+    """Return the layers that multiplied on a GPU in FP32 or in TF32, without a kernel that tells which."""
+    if not outcome.stamps.environment.get("gpu"):
+        return ()
+    return tuple(layer.name for layer in outcome.layers if untyped(layer))
 
 
 def _colon(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import onnx
 
-from harness.case.graph_reader import GraphReader, attribute, opsets
+from harness.case.graph_reader import GraphReader, attribute, inferred, opsets
 from harness.case.model import effective_name
 from harness.judge import complaints
 from harness.judge.classify import Classification
@@ -108,17 +108,19 @@ def diagnose(
     signatures: Sequence[Signature] | None = None,
     *,
     model: Callable[[], bytes] | None = None,
+    network: str = "",
 ) -> Diagnosis | None:
     """Return the most specific known cause of a failure, or None.
 
     A cell that works or was not judged has no cause. A failed cell is searched whole, one that finished and lost
-    precision or numbers for its warnings alone. `model` gives the model, which only some causes ask.
+    precision or numbers for its warnings alone. `model` gives the model, which only some causes ask; `network` is
+    engine and typing: "tensorrt, weakly typed".
     """
     if classification.cls in GOOD | UNJUDGED:
         return None
     # No error was printed: only warnings may explain the class.
     silent = classification.cls in FINISHED
-    texts = searched(outcome, graph=_graph(outcome, classification))
+    texts = searched(outcome, graph=_graph(outcome, classification, network))
     if model is not None:
         texts = replace(texts, model=partial(_about, outcome, cache(lambda: tuple(model_lines(model())))))
     for signature in load_signatures() if signatures is None else signatures:
@@ -230,8 +232,8 @@ def _reasons(order: Sequence[str]) -> Iterator[Statement]:
             waiting = []
 
 
-def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
-    """Return the nodes to search if the engine is silent, a line each: `lost Conv /conv: int8`.
+def _graph(outcome: Outcome, classification: Classification, network: str) -> tuple[str, ...]:
+    """Return the nodes to search if the engine is silent, a line each: `lost Conv /conv: int8; tensorrt, weakly typed`.
 
     A cell that lost precision gives the nodes that lost it, one that crashed gives all.
     """
@@ -240,7 +242,7 @@ def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
     if how == "crashed" and classification.cls is not Class.CRASHED:
         return ()
     return tuple(
-        f"{how} {node.op} {node.name}: {', '.join(filter(None, (node.precision, node.fed)))}"
+        f"{how} {node.op} {node.name}: {', '.join(filter(None, (node.precision, node.fed)))}; {network}"
         for node in outcome.nodes
         if how == "crashed" or node.name in lost
     )
@@ -262,7 +264,7 @@ def model_lines(data: bytes) -> Iterator[tuple[str, str]]:
     model = onnx.load_model_from_string(data)
     yield "", f"ir {model.ir_version}"
     yield from (("", f"opset {version}") for domain, version in opsets(model).items() if not domain)
-    reader = GraphReader(model.graph)
+    reader = GraphReader(inferred(model))
     for node in reader.nodes:
         plain = (each.name for each in node.attribute if each.type in _PLAIN)
         named = ((name, attribute(node, name)) for name in sorted(plain))
@@ -286,7 +288,9 @@ def _about(
     node = find_place(outcome, said, operator=groups.get("op", ""), node=groups.get("node", "")).node
     # The record of a model that cannot be read has its cause all the same.
     with contextlib.suppress(Exception):
-        yield from (line for mine, line in lines() if not mine or not node or mine == node)
+        # A layer of several nodes is called by all of them.
+        parts = {node, *groups.get("node", "").split(" + ")}
+        yield from (line for mine, line in lines() if not mine or not node or mine in parts)
 
 
 def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> Iterator[Hit]:

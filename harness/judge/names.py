@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from harness.document import read_document
 from harness.judge.signatures import load_signatures
-from harness.matrix.operators import operator_tables
+from harness.matrix.operators import imported_since, operator_tables
 
 NAMES = Path(__file__).with_name("names.yaml")
 #: Whose members the table is about: another program's class may have a member of the same name.
@@ -89,8 +89,6 @@ def named(name: str) -> NameRow | None:
     return found
 
 
-#: The first TensorRT whose parser reads an operator, if release notes name one before NVIDIA's next table.
-_NOTED = {"Attention": "10.14"}
 _LOWEST_OPSET = 9
 
 
@@ -118,9 +116,9 @@ def read_since(operator: str) -> dict[str, str]:
 
 
 def _first(operator: str) -> str:
-    """Return "from 8.6 on" by the first of NVIDIA's tables that has an operator."""
-    if operator in _NOTED:
-        return f"from {_NOTED[operator]} on"
+    """Return "from 8.6 on" by NVIDIA's changelog, else by the first of its tables that has an operator."""
+    if noted := imported_since(operator):
+        return f"from {noted} on"
     tables = operator_tables()
     at = next((at for at, table in enumerate(tables) if operator in table.importers), None)
     if at is None:
@@ -131,3 +129,11 @@ def _first(operator: str) -> str:
     (major, minor), (old, last) = Version(release).release, Version(before).release
     follows = (major, minor - 1) == (old, last) or (major - 1, minor) == (old, 0)
     return f"from {release} on" if follows else f"from {release} or before it, after {before}"
+
+
+@lru_cache
+def since(operator: str) -> str:
+    """Return the first release that reads an operator, by its notes or else by NVIDIA's tables; "" if none is known."""
+    tables = operator_tables()
+    noted = imported_since(operator)
+    return noted or next((each.release for each in tables if operator in each.importers), "")

@@ -2,14 +2,14 @@
 
 The builder minimises the time of the whole path, kernels and conversions between formats together. So the fastest
 kernel of a precision alone is no reason. Two ways of a layer are compared by their sums: the kernel's time, then the
-conversions from the formats that its inputs come in and to those that its outputs are read in, with the neighbours left
-as they are.
+conversions from the formats that its inputs come in and to those that its outputs are read in. A Cast, Q or DQ beside
+it is taken by its own price into each format, and costs nothing into its own; other neighbours are left as they are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from harness.judge.complaints import NO_IMPLEMENTATION, ended
 from harness.layers.datatype import WEIGHTS, precision_of, same_precision
 from harness.layers.names import is_compiled
 from harness.layers.operators import MULTIPLYING
-from harness.record.outcome import Combination, Layer, Outcome, Tactics
+from harness.record.outcome import Combination, Conversion, Layer, Outcome, Tactics
 from harness.words import Precision, Typing, Word, said
 
 #: Of kernels below 20 us 95 of 100 times differed by less between two builds (8.6.1 and 10.6.0, a busy H200).
@@ -87,7 +87,7 @@ class Reason:
             if self.ran
             else f"no kernel at all: none of the {len(self.formats)} combinations tried has one",
             Why.SLOWER: f"{wanted} is slower",
-            Why.CONVERSION: f"{wanted} costs more with its conversions, though its kernel is no slower",
+            Why.CONVERSION: f"{wanted} costs more with its conversions",
             Why.LAYOUT_OR_CONVERSION: f"{wanted} lost by layout or conversion; the log does not let both be summed",
             Why.NOT_OFFERED: f"{wanted} was not offered for this layer",
             Why.TYPED: "the network is strongly typed, and its own type decides",
@@ -192,16 +192,18 @@ def judged(about: Tactics, asked: Asked, chosen: Combination | None, *, typed: b
 def _compared(about: Tactics, chosen: Combination, timed: Sequence[Combination], reason: Reason) -> Reason:
     fastest = min(timed, key=_us)
     slower = _us(fastest) > _us(chosen)
-    numbers = f"its kernel takes {_us(fastest):.2f} us, the chosen one {_us(chosen):.2f} us"
-    ways = [way_us(about, each, chosen) for each in timed]
+    numbers = f"its fastest kernel takes {_us(fastest):.2f} us, the chosen one {_us(chosen):.2f} us"
+    ways = [(way, each) for each in timed if (way := way_us(about, each, chosen)) is not None]
     taken = way_us(about, chosen, chosen)
-    known = [way for way in ways if way is not None]
-    if taken is not None and len(known) == len(ways):
+    if taken is not None and len(ways) == len(timed):
+        least, through = min(ways, key=lambda each: (each[0], each[1] is not fastest))
+        if through is not fastest:
+            numbers += f"; its cheapest way takes {through.tactic or 'another kernel'}, {_us(through):.2f} us"
         return replace(
             reason,
             why=Why.SLOWER if slower else Why.CONVERSION,
-            numbers=f"{numbers}; with conversions {min(known):.2f} us against {taken:.2f} us",
-            toss_up=min(known) <= taken * (1 + TOSS_UP),
+            numbers=f"{numbers}; with conversions {least:.2f} us against {taken:.2f} us",
+            toss_up=least <= taken * (1 + TOSS_UP),
         )
     if taken is not None and _us(fastest) > taken * (1 + TOSS_UP):
         # Conversions can only add to it.
@@ -214,32 +216,60 @@ def _compared(about: Tactics, chosen: Combination, timed: Sequence[Combination],
 
 def way_us(about: Tactics, way: Combination, chosen: Combination) -> float | None:
     """Return a combination's kernel and conversions in us, its neighbours as chosen; None if a price is not printed."""
-    prices = {(each.source, each.target): each.time_us for each in about.prices}
+    sides = (("in", way.inputs, chosen.inputs), ("out", way.outputs, chosen.outputs))
     total = _us(way)
-    for source, target in _conversions(about, way, chosen):
-        price = 0.0 if _same_memory(source, target) else prices.get((source, target))
-        if price is None:
-            return None
-        total += price
+    for side, mine, theirs in sides:
+        for at, (own, other) in enumerate(zip(mine, theirs, strict=False)):
+            beside = [each for each in about.prices if (each.side, each.at) == (side, at)]
+            price = _beside_us(beside, own) if beside else _converted_us(about, side, at, own, other)
+            if price is None:
+                return None
+            total += price
     return total
 
 
-def _conversions(about: Tactics, way: Combination, chosen: Combination) -> Iterator[tuple[str, str]]:
-    """Yield the conversions that a way needs between the formats that come in and those that are read behind it."""
-    comes = {each.at: each.source for each in about.added if each.side == "in"}
-    read = {each.at: each.target for each in about.added if each.side == "out"}
-    for at, (mine, theirs) in enumerate(zip(way.inputs, chosen.inputs, strict=False)):
-        yield comes.get(at, theirs), mine
-    for at, (mine, theirs) in enumerate(zip(way.outputs, chosen.outputs, strict=False)):
-        yield mine, read.get(at, theirs)
+def _beside_us(beside: Sequence[Conversion], own: str) -> float | None:
+    """Return the price of the nodes that convert a tensor from or to a layer's own format."""
+    total = 0.0
+    for node in {each.tensor for each in beside}:
+        prices = [
+            0.0 if _same_memory(each.source, each.target) else each.time_us or 0.0
+            for each in beside
+            if each.tensor == node and own == (each.target if each.side == "in" else each.source)
+        ]
+        if not prices:
+            return None
+        total += min(prices)
+    return total
+
+
+def _converted_us(about: Tactics, side: str, at: int, own: str, chosen: str) -> float | None:
+    """Return the price of converting a tensor from the format that comes in, or to the one that is read behind."""
+    made = next((each for each in about.added if (each.side, each.at) == (side, at)), None)
+    if side == "in":
+        source, target = made.source if made else chosen, own
+    else:
+        source, target = own, made.target if made else chosen
+    if _same_memory(source, target):
+        return 0.0
+    plain = (each for each in about.prices if not each.side)
+    return next((each.time_us for each in plain if (each.source, each.target) == (source, target)), None)
 
 
 def _same_memory(source: str, target: str) -> bool:
     """Tell whether two formats are one in memory: equal, or the first stride is of a dimension of one."""
-    if source == target:
-        return True
-    a, b = (re.split(r"[(,)]", each) for each in (source, target))
-    return a[0] == b[0] and a[2:] == b[2:] and "1" in (a[1], b[1]) and ":" not in source + target
+    a, b = (_strides(each) for each in (source, target))
+    return a == b or (a[0] == b[0] and a[2:] == b[2:] and "1" in (a[1], b[1]) and ":" not in source + target)
+
+
+def _strides(text: str) -> list[str]:
+    """Return the type and the strides of a format; of vectors along the dense dimension, in elements."""
+    kind, *strides = re.split(r"[(,]", text.rstrip(")"))
+    vector = next((each[2:] for each in strides if each.startswith("1:")), "")
+    # A stride of a dynamic shape is an expression.
+    if not vector.isdecimal() or not all(each.isdecimal() for each in strides if ":" not in each):
+        return [kind, *strides]
+    return [kind, *("1" if ":" in each else str(int(each) * int(vector)) for each in strides)]
 
 
 def chosen_of(about: Tactics, got: Precision, tactic: str) -> Combination | None:

@@ -69,6 +69,7 @@ class Signature:
     innocent: it is recognised, but is neither a failure nor a warning.
     form_of: the more general signature that it is a form of.
     not_yet: a name came with a version, and did not go.
+    came: `what` the version does not have yet, and `since` which one has it.
     ends: the topic of rows that it ends.
     upgrade_11: the heading of the page on TensorRT 11 that it answers.
     reported: the versions for which others report it, with models that are no variants.
@@ -91,6 +92,7 @@ class Signature:
     form_of: str = ""
     versions: str = ""
     not_yet: bool = False
+    came: dict[str, str] = field(default_factory=dict)
     ends: dict[str, Any] = field(default_factory=dict)
     upgrade_11: str = ""
     reported: tuple[Expectation, ...] = ()

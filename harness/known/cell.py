@@ -13,6 +13,7 @@ from statistics import median
 from harness.case import Expectation
 from harness.history.changes import CellHistory
 from harness.judge.cell import Judged
+from harness.judge.classify import fp32_or_tf32
 from harness.judge.complaints import Place
 from harness.judge.diagnosis import Diagnosis, blank, notes
 from harness.judge.signatures import SAID, Signature, load_signatures
@@ -25,7 +26,7 @@ from harness.layers.precision import attention_kernel, holds_attention
 from harness.record.from_json import plain
 from harness.record.outcome import Layer, Outcome
 from harness.record.speaking import took_part
-from harness.text import clip, one_line, tail
+from harness.text import clip, one_line, some, tail
 from harness.words import BADNESS, GOOD, PREDICATE, UNJUDGED, Basis, Class, Precision, Verdict, said
 
 #: The reason of a cell without a record.
@@ -198,6 +199,7 @@ def _measured(found: Callable[..., Known], judged: Judged) -> Known:
         chip=short,
         lost=tuple(_lost(judged)),
         why=tuple(map(str, judged.reasons)),
+        toss_ups=tuple(each.node for each in judged.reasons if each.toss_up),
         accuracy=outcome.accuracy,
         latency=_timing(outcome),
         phases=outcome.phases,
@@ -206,7 +208,7 @@ def _measured(found: Callable[..., Known], judged: Judged) -> Known:
         engine_bytes=outcome.engine_bytes,
         attention_kernel=kernel,
         errors=_errors(outcome, cls),
-        notes=tuple(_notes(outcome, kernel)),
+        notes=tuple(_notes(judged, kernel)),
         layers=_layers(outcome),
         gpu=(gpu.compute_capability, gpu.product) if gpu else None,
     )
@@ -292,11 +294,14 @@ def _lost(judged: Judged) -> Iterator[str]:
         yield f"{node}: {said(got)} instead of {said(wanted)}"
 
 
-def _notes(outcome: Outcome, kernel: str | None) -> Iterator[str]:
-    """Yield the counted warnings, and how attention runs if the layers show it."""
+def _notes(judged: Judged, kernel: str | None) -> Iterator[str]:
+    """Yield the counted warnings, the layers of FP32 or TF32, and how attention runs if the layers show it."""
+    outcome = judged.outcome
     if outcome.messages or outcome.native_output:
         for note in notes(outcome):
             yield f"{note.count} times: {clip(note.example, 300)}"
+    if judged.demanded and (untold := fp32_or_tf32(outcome)):
+        yield f"FP32 or TF32, held to TF32: {some(untold)}, of which no kernel is named."
     if kernel is not None:
         how = f"as one fused kernel, {kernel}" if kernel else "in several kernels"
         yield f"Attention runs {how}."

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
 from onnx.inliner import inline_local_functions
+from packaging.version import Version
 
 from harness.case.graph_reader import Extents, GraphReader, attribute, inferred, name_at, subgraphs
 from harness.case.model import effective_name
 from harness.matrix import Target
-from harness.matrix.operators import Importer, OperatorTable, operator_tables, restrictions, tables_around
+from harness.matrix.operators import (
+    Importer,
+    OperatorTable,
+    imported_since,
+    operator_tables,
+    restrictions,
+    tables_around,
+)
 from harness.words import Word
 
 #: A tensor's dimensions; None for a dimension that is not fixed.
@@ -310,7 +318,7 @@ _FREE = frozenset(
 _OWN = ("", "ai.onnx")
 #: Domains whose operators no parser of TensorRT imports; of any other a plugin may be meant.
 _FOREIGN = ("ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "com.microsoft")
-_FUNCTION = "local function"
+_FUNCTION, _NO_IMPORTER = "local function", "no importer"
 
 
 class State(Word):
@@ -379,11 +387,9 @@ class StaticModel:
         opsets = model.opset_import if model else ()
         self.opset = max((each.version for each in opsets if each.domain in _OWN), default=0)
         self._unread = unread
-        its = tuple(uses(model, effective_name)) if model else ()
-        self._answers = {
-            table.release: tuple(_judged(use, table, plugins=plugins) for use in its)
-            for table in operator_tables()
-        }
+        self._uses = tuple(uses(model, effective_name)) if model else ()
+        self._plugins = plugins
+        self._answers: dict[tuple[int, str, tuple[bool, ...]], Finding | None] = {}
 
     def on(self, target: Target) -> tuple[Finding, ...]:
         """Return the findings of NVIDIA's tables about the model on a TensorRT; () for another engine."""
@@ -396,9 +402,21 @@ class StaticModel:
         if before is None:
             words = f"the first table is of {operator_tables()[0].release}"
             return (Finding(State.UNKNOWN, "", "", words),)
-        pairs = zip(self._answers[before.release], self._answers[(after or before).release], strict=True)
-        found = (_between(*pair, before, after) for pair in pairs)
+        version = ".".join(map(str, Version(target.version).release[:2]))
+        sides = (self._against(before, version), self._against(after or before, version))
+        found = (_between(*pair, before, after, version) for pair in zip(*sides, strict=True))
         return tuple(dict.fromkeys(each for each in found if each))
+
+    def _against(self, table: OperatorTable, version: str) -> Iterator[Finding | None]:
+        """Yield the finding of a table on each node, with the facts that a version has beside the table's release."""
+        releases = Version(version), Version(table.release)
+        for at, use in enumerate(self._uses):
+            importer = table.importers.get(use.operator)
+            facts = importer.facts if importer else ()
+            key = at, table.release, tuple(fact.holds(*releases) for fact in facts)
+            if key not in self._answers:
+                self._answers[key] = _judged(use, table, version, plugins=self._plugins)
+            yield self._answers[key]
 
     def drawn_on(self, target: Target) -> Finding | None:
         """Return the gravest finding of the tables if it is drawn: blocked, ignored or restricted."""
@@ -414,8 +432,8 @@ class StaticModel:
         return f"opset {self.opset} is above {highest}, the highest that the table names; that alone blocks nothing"
 
 
-def _judged(use: Use, table: OperatorTable, *, plugins: bool) -> Finding | None:
-    state, words = against(use, table, plugins=plugins)
+def _judged(use: Use, table: OperatorTable, version: str, *, plugins: bool) -> Finding | None:
+    state, words = against(use, table, version, plugins=plugins)
     if state is State.CLEAR:
         return None
     first = None
@@ -426,8 +444,8 @@ def _judged(use: Use, table: OperatorTable, *, plugins: bool) -> Finding | None:
     return Finding(state, use.name, use.node.op_type, words, first)
 
 
-def against(use: Use, table: OperatorTable, *, plugins: bool = False) -> tuple[State, str]:
-    """Return the verdict of a table on a node, and why in words, "" for none."""
+def against(use: Use, table: OperatorTable, version: str = "", *, plugins: bool = False) -> tuple[State, str]:
+    """Return the verdict of a table on a node, and why in words, "" for none; `version` is the engine's."""
     importer = table.importers.get(use.operator)
     if use.operator == _FUNCTION:
         return (
@@ -440,13 +458,13 @@ def against(use: Use, table: OperatorTable, *, plugins: bool = False) -> tuple[S
     if importer is None:
         # An operator outside of ONNX may be a plugin, TensorRT's own too.
         if onnx.defs.has(use.operator) or any(use.operator in each.importers for each in operator_tables()):
-            return State.BLOCKED, "no importer"
+            return State.BLOCKED, _NO_IMPORTER
         return State.UNKNOWN, "needs a plugin, for ONNX has no such operator"
-    return _restricted(use, importer)
+    return _restricted(use, importer, Version(version or table.release), Version(table.release))
 
 
-def _restricted(use: Use, importer: Importer) -> tuple[State, str]:
-    """Return the verdict of the types and restrictions of an importer on a node."""
+def _restricted(use: Use, importer: Importer, release: Version, table: Version) -> tuple[State, str]:
+    """Return the verdict of the types and restrictions of an importer on a node, with the facts of a release."""
     lacking = [kind for kind in _kinds(use) if kind not in importer.types]
     if lacking:
         return State.BLOCKED, f"not in {lacking[0]}"
@@ -454,6 +472,7 @@ def _restricted(use: Use, importer: Importer) -> tuple[State, str]:
     answers += [
         (State(fact.state), KEPT[fact.condition](use), f"{fact.words} ({fact.link})")
         for fact in importer.facts
+        if fact.holds(release, table)
     ]
     found: dict[State, list[str]] = {}
     for state, kept, words in answers:
@@ -481,12 +500,22 @@ def _kinds(use: Use) -> Iterable[str]:
 
 
 def _between(
-    one: Finding | None, other: Finding | None, before: OperatorTable, after: OperatorTable | None
+    one: Finding | None,
+    other: Finding | None,
+    before: OperatorTable,
+    after: OperatorTable | None,
+    version: str,
 ) -> Finding | None:
-    """Return the finding on a node between two tables, or beyond the last."""
+    """Return the finding on a node of a version between two tables, or beyond the last."""
+    came = imported_since(one.operator or "") if one and one.restriction == _NO_IMPORTER else ""
+    if one and came and Version(version) < Version(came):
+        return replace(one, first=None, restriction=f"{_NO_IMPORTER} before {came}")
+    if one and came and after:
+        return other
     if after is None:
         # Beyond the last table an importer stays, and a missing one may have come.
-        words = f"the last table is of {before.release}: {one.restriction}" if one else ""
+        since = f"{came} imports it, and " if came else ""
+        words = f"{since}the last table is of {before.release}: {one.restriction}" if one else ""
         return Finding(State.UNKNOWN, one.node, one.operator, words) if one else None
     if (one and one.state) == (other and other.state):
         return one

@@ -154,6 +154,22 @@ class Advice:
 
 
 @dataclass(frozen=True)
+class Yet:
+    """A type, an operator or a call that a version does not have yet, and the first release that has it."""
+
+    what: str
+    since: str
+
+    def __str__(self) -> str:
+        """Return it with the first release in words."""
+        return f"{self.what}, from {self.since} on"
+
+
+#: The predicate of a variant that a version lacks something for that came later.
+NOT_THERE_YET = "not there yet"
+
+
+@dataclass(frozen=True)
 class Timing:
     """Latency in milliseconds over `n` samples.
 
@@ -235,8 +251,10 @@ class Known:
     other: the precision of nodes without a wanted one that share no layer with a wanted node.
     chip: the precision in short.
     why: a sentence for each node that multiplies and ran coarser than asked or allowed.
+    toss_ups: those of the nodes whose choice another build may make otherwise.
     demanded: False for the baseline, which need not keep a precision.
-    instead: `case.variant` ids to use meanwhile on this target.
+    instead: `case.variant` ids to use meanwhile, measured to work on this target unless `instead_tried` says where.
+    not_yet: what it failed for that its version does not have yet.
     static: the gravest finding against the graph without a run; the basis if there is no record and no claim.
     gpu: compute capability and product.
     by_gpu: the results of all GPUs that took part, the worst first.
@@ -265,12 +283,14 @@ class Known:
     chip: str = ""
     lost: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
+    toss_ups: tuple[str, ...] = ()
     demanded: bool = True
     accuracy: tuple[Accuracy, ...] = ()
     latency: Timing | None = None
     phases: dict[str, float] = field(default_factory=dict)
     failed_phase: str | None = None
     missing_api: str | None = None
+    not_yet: Yet | None = None
     engine_bytes: int | None = None
     attention_kernel: str | None = None
     errors: tuple[str, ...] = ()
@@ -278,6 +298,7 @@ class Known:
     log: str | None = None
     layers: Layers | None = None
     instead: tuple[str, ...] = ()
+    instead_tried: str = ""
     flaky: tuple[Class, ...] = ()
     past: CellHistory | None = None
     gpu: tuple[str, str] | None = None
@@ -325,6 +346,7 @@ class Known:
                     flaky=each.flaky,
                     precision={},
                     other={},
+                    toss_ups=(),
                     layers=None,
                     latency=None,
                     by_gpu=(),

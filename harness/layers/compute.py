@@ -8,7 +8,8 @@ The rules, in order:
    the first constant that is shaped like a weight, else the second input (TensorRT-RTX dequantises weights in a kernel
    of their own for SM75), else any constant matrix. Scales, alpha, beta and bias are no weights. Without printed
    constants (TensorRT-RTX 1.4) data alone decides. A generated kernel that dequantises data and weights before it
-   multiplies (`__myl_CastMulCastCastMulCastFc`) computes in a float that no edge shows: UNKNOWN.
+   multiplies (`__myl_CastMulCastCastMulCastFc`) computes in a float that no edge shows: UNKNOWN. FP32 is TF32 where
+   the kernel says so, and may be where it names no type (`untyped`).
 3. Any other layer computes in the one float type at its edges: a kernel from FP32 to INT8 works in FP32 and
    quantises at the end. A generated kernel is named after its operations in order
    (`__myl_MulAddSiluMulMinMaxRounCast`): `RounCast` quantises and a later `CastMul` dequantises, any other
@@ -41,6 +42,8 @@ _MULTIPLIES = re.compile(
     r"conv(?!ert)|correlation|gemm|mat_?mul|matrix_?multiply|fully_?connected|winograd", re.IGNORECASE
 )
 _TACTIC = re.compile(r"gemm|fprop|dgrad|conv2d|convolution|winograd|_imma_|_hmma_", re.IGNORECASE)
+#: In the names of kernels of FP32: `..f32f32_f32f32_f32_nchwkcrs..`, `..conv_act_fp32_NCHW..`, `volta_sgemm_..`.
+_FP32_NAMED = re.compile(r"f32|fp32|sgemm|scudnn", re.IGNORECASE)
 _KERNEL_NAME = re.compile(r"__myl_(?P<ops>[A-Za-z0-9]+?)_(?:0x[0-9a-f]+|myl\d+_\d+)")
 #: Operations in a kernel's name that multiply, cut to four letters; "Corr" was seen here, "Fc" in published logs.
 _KERNEL_MULTIPLIES = re.compile(r"(?:Corr|Conv|Deco|Gemm|Matm|Fc)(?=[A-Z]|$)")
@@ -68,6 +71,11 @@ def layer_precision(layer: Layer) -> Precision:
     if is_compute(layer):
         return _of_compute(layer)
     return _of_pointwise(layer)
+
+
+def untyped(layer: Layer) -> bool:
+    """Tell whether a layer that multiplies FP32 has no kernel whose name tells it from TF32."""
+    return is_compute(layer) and layer.precision == Precision.FP32 and not _FP32_NAMED.search(layer.tactic)
 
 
 def _of_compute(layer: Layer) -> Precision:

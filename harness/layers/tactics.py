@@ -16,22 +16,23 @@ line of its own, `/conv/Conv Set Tactic Name: volta_... Tactic: 0x3e52`, and tim
 time 0.0063`). A tactic that failed takes `inf`, or 3.40282e+38. Late 10.x partitions the graph in several ways and
 prices each; the engine is one of them. A time that it knows from another way is one line: `/conv/Conv [Int8(...) ->
 Float(...)] got cached result: CaskConvolution, tactic 0x3e52, 0.0063 ms`. Blocks of reformatting costs price a
-conversion between two formats. `Adding reformat layer` lines are the conversions of the engine. The engine's layers
-stand at the end: `Layer(CaskConvolution): NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (up to 8.5 `in[Float(1,3)]`),
-or `Name: NAME, LayerType: ...` of a detailed profile. A build that calibrates prints a first round in floating point. A
-layer into whose weights both Q and DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print no
-tactics.
+conversion between two formats; those under the name of a Cast, Q or DQ (`costs: /Cast`) price that node into each
+format. Which tensors it joins is told by the parser: `/Cast [Cast] inputs: [input -> (1, 32)[FLOAT]], `. `Adding
+reformat layer` lines are the conversions of the engine. The engine's layers stand at the end: `Layer(CaskConvolution):
+NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (up to 8.5 `in[Float(1,3)]`), or `Name: NAME, LayerType: ...` of a
+detailed profile. A build that calibrates prints a first round in floating point. A layer into whose weights both Q and
+DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print no tactics.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from harness.layers.datatype import precision_of
 from harness.layers.operators import MULTIPLYING
-from harness.record.outcome import FORMAT, Combination, Conversion, Layer, Node, Tactics
+from harness.record.outcome import FORMAT, Combination, Conversion, Layer, Node, Tactics, TensorUse
 
 #: Names and formats longer than this are cut.
 _NAME = 2000
@@ -42,7 +43,7 @@ _FAILED = 1e30
 
 # No part is of unbounded length: a line that is nearly right all along takes time in proportion.
 _COSTS = re.compile(
-    r"= Computing (?P<reformat>reformatting )?costs(?: for(?! available format set) ?(?P<layer>.*))?"
+    r"= Computing (?P<reformat>reformatting )?costs(?: for(?! available format set) ?(?P<layer>.*)|: (?P<node>.+))?"
 )
 _FORMATS = re.compile(r"\* Autotuning (?P<what>format combination|Reformat): ?(?P<formats>.{0,4000}?) \*{3}")
 _CACHED = re.compile(
@@ -65,6 +66,15 @@ _LISTED = re.compile(
 _NAMED = re.compile(r"Name: (?P<layer>.{1,2000}?), LayerType: (?P<type>\w{1,80}), (?P<edges>Inputs: .*)")
 _TACTIC_NAME = re.compile(r"TacticName: (?P<name>[^,]+)")
 _EDGE = re.compile(r"\((?P<listed>\w{1,20})\[|\[(?P<before>\w{1,20})\(|Format/Datatype: (?P<named>\w+)")
+_TENSOR = re.compile(
+    r"(?:\A|, | -> )(?P<listed>\S.{0,2000}?) ?(?:\(\w{1,20}\[[^\]]{0,200}\]\)|\[\w{1,20}\([^)]{0,200}\)\])"
+    r"|\{ Name: (?P<named>.{1,2000}?), (?:Location|Dimensions|Format/Datatype): "
+)
+#: A node that only changes the type of its one tensor; the builder prices it into each format.
+_ENDS = re.compile(
+    r"^(?:\[[^\]]{1,60}\] ){0,4}(?:VERBOSE: )?(?P<node>\S.{0,2000}?) "
+    r"\[(?:Cast|QuantizeLinear|DequantizeLinear|Identity)\] (?P<side>in|out)puts: \[(?P<tensor>.{1,2000}?) -> "
+)
 _FUSED = re.compile(
     r"ConstWeights(?P<quantize>Quantize)?Fusion: Fusing (?P<weights>.{1,2000}) with (?P<node>.{1,2000})"
 )
@@ -75,7 +85,8 @@ _WHOLE = re.compile(
 #: A line without any of these words tells of no tactic.
 _SPOKEN = re.compile(
     "Autotuning|Timing Runner|Tactic|tactics|Skipping t|cached result|"
-    "Computing |Adding ref|Starting C|Name: |Fusing |Selected Device: |any implementation "
+    "Computing |Adding ref|Starting C|Name: |Fusing |Selected Device: |any implementation |"
+    r"(?:Cast|Linear|Identity)\] (?:in|out)puts: "
 )
 
 
@@ -112,14 +123,19 @@ class _Open:
 class BuildLog:
     """The tactics of a build: combinations by layer, prices in us by (source, target) format, conversions made.
 
-    `engine` has the layers of the engine, with type, tactic and the type of the first input, as far as the log lists
-    them; `unquantised` names the layers into whose weights Q and DQ were folded; `gpu` is the GPU that trtexec names,
-    `lacking` whether the build ended with a layer that has no implementation.
+    `beside` has such prices by the node that converts, a Cast, Q or DQ, and `joins` such nodes by the tensor that they
+    make, "in" of a layer, or read, "out" of it; `made` has the conversion behind the layer that makes a tensor.
+    `engine` has the layers of the engine, with type, tactic, tensors and the type of the first input, as far as the log
+    lists them; `unquantised` names the layers into whose weights Q and DQ were folded; `gpu` is the GPU that trtexec
+    names, `lacking` whether the build ended with a layer that has no implementation.
     """
 
     layers: dict[str, list[Combination]] = field(default_factory=dict)
     prices: dict[tuple[str, str], float] = field(default_factory=dict)
+    beside: dict[str, dict[tuple[str, str], float]] = field(default_factory=dict)
+    joins: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     added: dict[str, list[Conversion]] = field(default_factory=dict)
+    made: dict[str, Conversion] = field(default_factory=dict)
     engine: dict[str, Layer] = field(default_factory=dict)
     unquantised: set[str] = field(default_factory=set)
     gpu: str = ""
@@ -130,7 +146,7 @@ class BuildLog:
         combinations = self.layers.get(layer)
         if combinations is None:
             return None
-        added = tuple(self.added.get(layer, ()))
+        added = tuple(map(self._whole, self.added.get(layer, ())))
         mine = {each for combination in combinations for each in combination.sides}
         mine |= {each for conversion in added for each in (conversion.source, conversion.target)}
         prices = tuple(
@@ -138,7 +154,30 @@ class BuildLog:
             for (source, target), us in self.prices.items()
             if source in mine and target in mine
         )
-        return Tactics(layer, tuple(combinations), prices, added)
+        neighbours = tuple(self._neighbours(layer, added, mine))
+        return Tactics(layer, tuple(combinations), (*prices, *neighbours), added)
+
+    def _whole(self, conversion: Conversion) -> Conversion:
+        """Return the conversion of an input from the format of the kernel that makes it, if it is done in two."""
+        first = self.made.get(conversion.tensor) if conversion.side == "in" else None
+        return (
+            replace(conversion, source=first.source)
+            if first and first.target == conversion.source
+            else conversion
+        )
+
+    def _neighbours(
+        self, layer: str, added: Sequence[Conversion], mine: Collection[str]
+    ) -> Iterator[Conversion]:
+        """Yield the prices of the nodes that convert a layer's inputs and outputs, into and from its own formats."""
+        edges = self.engine.get(layer)
+        for side, tensors in (("in", edges.inputs), ("out", edges.outputs)) if edges else ():
+            real = {each.at: each.tensor for each in added if each.side == side}
+            for at, tensor in enumerate(tensors):
+                for node in self.joins.get((side, real.get(at, tensor.name)), ()):
+                    for (source, target), us in self.beside.get(node, {}).items():
+                        if (target if side == "in" else source) in mine:
+                            yield Conversion(source, target, us, node, side, at)
 
 
 class Reader:
@@ -151,6 +190,8 @@ class Reader:
         self._conversions = False
         self._pricing = False
         self._named = False
+        # The node that the block of conversions is the price of.
+        self._node = ""
         self._open: _Open | None = None
         self._names: dict[str, str] = {}
         # 7.x names the kernel whose time is on the next line.
@@ -178,6 +219,7 @@ class Reader:
         elif found := _COSTS.search(line):
             self._close()
             self._conversions = bool(found["reformat"])
+            self._node = (found["node"] or "").strip()[:_NAME]
             layer = "" if self._conversions else (found["layer"] or "").strip()[:_NAME]
             self._named = bool(layer)
             self._begin(layer)
@@ -185,8 +227,8 @@ class Reader:
             self._add(found)
         elif found := _LISTED.search(line) or _NAMED.search(line):
             self._list(found)
-        elif found := _FUSED.search(line):
-            self._fuse(found)
+        elif found := _FUSED.search(line) or _ENDS.search(line):
+            self._join(found)
         elif found := _WHOLE.search(line):
             self._whole(found)
         elif found := _CACHED.search(line):
@@ -198,7 +240,7 @@ class Reader:
     def _whole(self, found: re.Match[str]) -> None:
         """Take a word on the build as a whole."""
         if found["again"]:
-            self._build = BuildLog(gpu=self._build.gpu)
+            self._build = BuildLog(gpu=self._build.gpu, joins=self._build.joins)
         elif found["lacking"]:
             self._build.lacking = True
         else:
@@ -274,14 +316,24 @@ class Reader:
         closed, self._open = self._open.closed(), None
         if self._pricing:
             sides = closed.sides
-            if len(sides) == 2 and closed.time_us is not None and len(self._build.prices) < _PRICES:  # noqa: PLR2004
-                self._build.prices.setdefault((sides[0], sides[1]), closed.time_us)
+            prices, beside = self._build.prices, self._build.beside
+            if self._node:
+                prices = beside.setdefault(self._node, {}) if len(beside) < _LAYERS else {}
+            if len(sides) == 2 and closed.time_us is not None and len(prices) < _PRICES:  # noqa: PLR2004
+                prices.setdefault((sides[0], sides[1]), closed.time_us)
             return
         of_layer = self._build.layers.get(self._layer)
         if of_layer is not None and len(of_layer) < _COMBINATIONS:
             of_layer.append(closed)
 
-    def _fuse(self, found: re.Match[str]) -> None:
+    def _join(self, found: re.Match[str]) -> None:
+        """Take the input or the output of a node that converts, or a fusion into weights."""
+        if "side" in found.re.groupindex:
+            side = "in" if found["side"] == "out" else "out"
+            if len(self._build.joins) < _LAYERS:
+                # The same node again where a log has several builds.
+                self._build.joins.setdefault((side, found["tensor"]), {})[found["node"]] = None
+            return
         weights, fused = found["weights"], f"{found['weights']} + {found['node']}"
         if found["quantize"]:
             # Q first, then DQ.
@@ -298,6 +350,8 @@ class Reader:
             at=int(found["at"]),
         )
         self._build.added.setdefault(found["layer"], []).append(conversion)
+        if conversion.side == "out":
+            self._build.made[conversion.tensor] = conversion
 
     def _list(self, found: re.Match[str]) -> None:
         """Take a layer of the engine, its tactic by name if the log has it."""
@@ -309,9 +363,18 @@ class Reader:
             tactic = named["name"] if named else ""
         first = _EDGE.search(edges)
         if len(self._build.engine) < _LAYERS:
-            precision = precision_of(first[first.lastgroup or 0] if first else "")
-            layer = Layer(found["layer"][:_NAME], found["type"], str(precision), tactic=tactic)
-            self._build.engine[layer.name] = layer
+            precision = str(precision_of(first[first.lastgroup or 0] if first else ""))
+            reads, sign, makes = edges.partition("Outputs: [")
+            if not sign:
+                reads, _, makes = edges.rpartition(" -> ")
+            sides = [
+                tuple(TensorUse(each[each.lastgroup or 0], "unknown") for each in _TENSOR.finditer(side))
+                for side in (reads, makes)
+            ]
+            name = found["layer"][:_NAME]
+            self._build.engine[name] = Layer(
+                name, found["type"], precision, inputs=sides[0], outputs=sides[1], tactic=tactic
+            )
 
 
 def read_tactics(lines: Iterable[str]) -> BuildLog:

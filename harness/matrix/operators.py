@@ -11,22 +11,36 @@ from packaging.version import Version
 
 _FILE = Path(__file__).with_name("operators.tsv")
 _TESTS = _FILE.with_name("node_tests.tsv")
+_CHANGES = _FILE.with_name("changelog.tsv")
 _NONE, _SAME = "-", "="
 
 
 @dataclass(frozen=True)
 class Fact:
-    """How importers' sources treat an attribute: `state` is what comes of a broken condition, `link` the line."""
+    """How importers of some releases treat an attribute.
 
+    state: what comes of a broken condition.
+    link: the line of the source.
+    ended: the release that is known to have ended it; without one what comes after `last` is not known.
+    """
+
+    first: Version
+    last: Version
     state: str
     condition: str
     words: str
     link: str
+    ended: Version | None = None
+
+    def holds(self, release: Version, table: Version) -> bool:
+        """Tell whether it is of a release, or else, unless that ended it, of the release of a table beside it."""
+        over = self.ended is not None and release >= self.ended
+        return not over and any(self.first <= each <= self.last for each in (release, table))
 
 
 @dataclass(frozen=True)
 class Importer:
-    """A parser's support of an operator: element types ("FP32", "INT8"), names of restrictions, further facts."""
+    """A parser's support of an operator: element types ("FP32", "INT8"), restrictions by name, facts of any release."""
 
     types: frozenset[str]
     restrictions: tuple[str, ...] = ()
@@ -65,10 +79,7 @@ def operator_tables() -> tuple[OperatorTable, ...]:
             if found != _NONE:
                 types, *restrictions = found.split(" ")
                 names = tuple(each.removeprefix("!") for each in restrictions)
-                release = Version(heads[at][0])
-                held = tuple(
-                    fact for first, last, fact in facts.get(operator, ()) if first <= release <= last
-                )
+                held = tuple(facts.get(operator, ()))
                 imported[at][operator] = Importer(frozenset(types.split(",")), names, held)
     return tuple(
         OperatorTable(release, int(opset), link, importers)
@@ -76,14 +87,17 @@ def operator_tables() -> tuple[OperatorTable, ...]:
     )
 
 
-def _facts() -> dict[str, list[tuple[Version, Version, Fact]]]:
-    """Return by operator the facts of the importers' sources, each with its first and its last release."""
-    found: dict[str, list[tuple[Version, Version, Fact]]] = {}
+def _facts() -> dict[str, list[Fact]]:
+    """Return by operator the facts of the importers' sources."""
+    ends = {line.operator: Version(line.release) for line in changelog() if line.what != "imports"}
+    found: dict[str, list[Fact]] = {}
     for line in _lines():
         if line.startswith("@attribute\t"):
-            operators, first, last, *fact = line.split("\t")[1:]
+            operators, first, last, state, condition, words, link = line.split("\t")[1:]
             for operator in operators.split(","):
-                found.setdefault(operator, []).append((Version(first), Version(last), Fact(*fact)))
+                end = ends.get(operator)
+                fact = Fact(Version(first), Version(last), state, condition, words, link, end)
+                found.setdefault(operator, []).append(fact)
     return found
 
 
@@ -102,6 +116,33 @@ def tables_around(version: str) -> tuple[OperatorTable | None, OperatorTable | N
     before = [each for each in operator_tables() if Version(each.release).release <= minor]
     after = [each for each in operator_tables() if Version(each.release).release >= minor]
     return (before[-1] if before else None), (after[0] if after else None)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a changelog: what a release does with an operator from then on; "imports": it has an importer."""
+
+    operator: str
+    release: str
+    what: str
+    link: str
+
+
+@cache
+def changelog() -> tuple[Line, ...]:
+    """Return the lines of NVIDIA's changelogs that date what the tables do not."""
+    cells = (line.split("\t") for line in _lines(_CHANGES))
+    return tuple(
+        Line(operator, release, what, link)
+        for operators, release, what, link in cells
+        for operator in operators.split(",")
+    )
+
+
+def imported_since(operator: str) -> str:
+    """Return the first release whose parser has an importer of an operator, by a changelog; "" if none names it."""
+    lines = (line for line in changelog() if (line.operator, line.what) == (operator, "imports"))
+    return next((line.release for line in lines), "")
 
 
 @dataclass(frozen=True)

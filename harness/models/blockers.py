@@ -12,7 +12,7 @@ from msgspec import structs
 
 from harness.case import Profile
 from harness.judge import complaints
-from harness.judge.cell import Judged
+from harness.judge.cell import Judged, network_of
 from harness.judge.complaints import find_place
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.known.further import Blocker, Blockers
@@ -108,7 +108,9 @@ def _of_parser(judged: Judged, error: ParserError) -> Blocker | None:
         return None
     # The log holds all refusals, and the first signature that it matches may be another one's.
     quiet = replace(alone, messages=(), native_output="", error="")
-    diagnosis = diagnose(quiet, judged.classification, model=judged.cell.variant.model_bytes)
+    diagnosis = diagnose(
+        quiet, judged.classification, model=judged.cell.variant.model_bytes, network=network_of(judged.cell)
+    )
     if diagnosis is None and len(judged.outcome.parser_errors) == 1:
         diagnosis = judged.diagnosis
     return _blocker(judged, (place.node,), diagnosis, error.text.strip().partition("\n")[0])

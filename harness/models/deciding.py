@@ -75,11 +75,12 @@ class Pattern:
     def failure(self, target: Target, *, built: bool = False) -> Expectation | None:
         """Return the claim of a failure to tell of, if any; of an engine that is built, of one that a run shows.
 
-        A measured good ending speaks against a reported failure, but does not speak of a run.
+        A measured good ending speaks against a failure, reported or of another GPU, but does not speak of a run.
         """
         bad = WHEN_RUN if built else _TOLD
         claims = self.claims(target)
-        surest = [each for each in claims if each.outcome in bad] if built else claims[:1]
+        refuted = any(each.outcome in GOOD and each.basis is Basis.MEASURED for each in claims)
+        surest = claims if built else () if refuted else claims[:1]
         return next((each for each in surest if each.outcome in bad), None)
 
     def works(self, target: Target) -> bool:
@@ -109,13 +110,19 @@ class Patterns:
     """The graphs of all cases; `matches` says which of those that fail on a target a model holds."""
 
     def __init__(self, cases: Iterable[Case]) -> None:
-        self._patterns = [Pattern(case, variant) for case in cases for variant in case]
+        self.every = [Pattern(case, variant) for case in cases for variant in case]
         self._known: dict[tuple[str, str], Deciding | TooWide] = {}
+
+    def without(self, pattern: Pattern) -> Patterns:
+        """Return all patterns but one, which then is no control of another either."""
+        found = Patterns(())
+        found.every = [each for each in self.every if each is not pattern]
+        return found
 
     def matches(self, held: Shape, recipe: Recipe, target: Target, *, built: bool = False) -> Iterator[Match]:
         """Yield the patterns that a model holds, in the cases' order, with all places that do not overlap."""
         lacking: set[str | None] = set()
-        for pattern in self._patterns:
+        for pattern in self.every:
             claim, its = pattern.failure(target, built=built), pattern.variant.recipe
             if claim is None or not _asked(its, recipe):
                 continue
@@ -154,8 +161,8 @@ class Patterns:
 
     def _against(self, pattern: Pattern, target: Target) -> list[Pattern]:
         """Return the graphs that must not hold a pattern: those of its own case first."""
-        own = [each for each in self._patterns if each.case is pattern.case and each is not pattern]
-        rest = [each for each in self._patterns if each.case is not pattern.case]
+        own = [each for each in self.every if each.case is pattern.case and each is not pattern]
+        rest = [each for each in self.every if each.case is not pattern.case]
         controls = [
             each for each in own if each.variant.role is not Role.REPRODUCER and not each.claims(target)
         ]

@@ -152,7 +152,10 @@ def _formats(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Conversion:
-    """A conversion between two formats: its price, or one that the engine makes at input or output `at` of a layer."""
+    """A conversion between two formats: its price, or one that the engine makes at input or output `at` of a layer.
+
+    A price with a `side` is that of the node there, a Cast, Q or DQ, whose name is `tensor`: it converts anyway.
+    """
 
     source: str
     target: str

@@ -83,7 +83,7 @@ def _workarounds(found: Workarounds) -> Iterator[tuple[str, str, str]]:
             continue
         best = " (the best)" if each.name == found.best else ""
         gain = f" ({each.gain})" if each.gain != "builds" else ""
-        proof = f"; proven by {', '.join(each.proof)}" if each.proof else ""
+        proof = f"; as in {', '.join(each.proof)}" if each.proof else ""
         answer = f"{_became(each.became)}{gain}{best}; costs {each.costs}; {_outputs(each)}{proof}"
         yield "workarounds", f"{each.name}: {each.title}", _short(answer)
     for became, names in vain.items():

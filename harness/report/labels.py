@@ -6,9 +6,11 @@ from harness.known.listed import State
 from harness.known.model import Known
 from harness.words import CLASSES, GOOD, Basis, Class, Mark, Role, Verdict
 
-#: The marks of cells: by class, of an engine that was only built and is known to fail when it is run, and of a graph
-#: that was not run and has a finding against it.
-MARKS: dict[Class | Verdict | State, Mark] = {
+#: The mark of a cell that its version lacks something for that came later (`Known.not_yet`).
+NOT_YET = "not_yet"
+#: The marks of cells: by class, of a version that lacks what came later, of an engine that was only built and is known
+#: to fail when it is run, and of a graph that was not run and has a finding against it.
+MARKS: dict[Class | Verdict | State | str, Mark] = {
     Verdict.FAILS_WHEN_RUN: Mark(
         "fails",
         "⊘",
@@ -17,6 +19,13 @@ MARKS: dict[Class | Verdict | State, Mark] = {
         "built; others report or measured that it fails or errs when it is run",
     ),
     **{cls: CLASSES[cls].mark for cls in Class},
+    NOT_YET: Mark(
+        "removed",
+        "Y",
+        "pill",
+        "Not there yet",
+        "asks for a type, an operator or a call that came with a later version",
+    ),
     State.BLOCKED: Mark(
         "fails", "X", "square", "Blocked", "NVIDIA's operator table has no importer for it; not run"
     ),
@@ -90,6 +99,14 @@ KINDS = {
         "a node that is wanted in no precision ran in a float before, and runs in INT8, FP8, INT4 or FP4 after",
     ),
     "faster": ("Faster", "the median falls beyond what one machine does from run to run, on the same stack"),
+    "varies": (
+        "Varies",
+        "another GPU of the compute capability does otherwise, or two kernels take about one time; not counted",
+    ),
+    "not_yet": (
+        "Not there yet before",
+        "asks for a type, an operator or a call that came after the earlier version; no failure that was mended",
+    ),
     "newly_unknown": ("Nothing known after", "known before; neither measured nor reported after"),
 }
 

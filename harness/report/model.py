@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from harness.judge.names import load_names
 from harness.known.cell import general_advice, without_blanks
 from harness.known.claim import says, seen_by, source
 from harness.known.further import Further
+from harness.known.later import not_yet
 from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
 from harness.record.archive import decompress
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
@@ -71,11 +73,16 @@ class Reported:
 
 @dataclass(frozen=True)
 class NumberedSteps:
-    """`RowSteps` of one row, whose details are numbers of `Steps.details`."""
+    """`RowSteps` of one row, whose details are numbers of `Steps.details`.
+
+    phenomena: the phenomenon of each of `kinds`, such a number too; variants that change in one kind for one phenomenon
+        change for one cause.
+    """
 
     known: tuple[int, ...]
     kinds: tuple[tuple[int, int, Kind, int], ...]
     open: tuple[tuple[int, int], ...]
+    phenomena: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,11 +96,14 @@ class Steps:
     def of(rows: Sequence[RowSteps]) -> Steps:
         """Return the steps of all rows."""
         details = used_details(rows)
-        numbered = (
-            tuple((old, new, kind, details[detail]) for old, new, kind, detail in row.kinds) for row in rows
-        )
         variants = (
-            NumberedSteps(row.known, kinds, row.open) for row, kinds in zip(rows, numbered, strict=True)
+            NumberedSteps(
+                row.known,
+                tuple((old, new, kind, details[detail]) for old, new, kind, detail, _ in row.kinds),
+                row.open,
+                tuple(details[cause] for *_, cause in row.kinds),
+            )
+            for row in rows
         )
         return Steps(tuple(details), tuple(variants))
 
@@ -196,7 +206,16 @@ class Results:
             fields["troubles"] = {each.get("id"): each.get("troubles", ()) for each in known}
         results = decode(Results, fields)
         _check(results)
-        return results
+        rows = (with_yet(variant, cells, results.targets) for variant, cells in results.rows())
+        return replace(results, cells=tuple(itertools.chain(*rows)))
+
+
+def with_yet(
+    variant: VariantView, cells: Sequence[Known], targets: Sequence[TargetView]
+) -> tuple[Known, ...]:
+    """Return the cells of a row with what their version does not have yet, by today's tables."""
+    every = ((cell, not_yet(cell, variant, target)) for cell, target in zip(cells, targets, strict=True))
+    return tuple(cell if yet == cell.not_yet else replace(cell, not_yet=yet) for cell, yet in every)
 
 
 def _target(target: TargetView, troubles: tuple[Reported, ...]) -> dict[str, Any]:

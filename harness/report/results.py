@@ -13,8 +13,8 @@ import onnx
 
 from harness.case import Case
 from harness.compare.kinds import RowSteps, row_steps
-from harness.compare.step import instead
 from harness.compare.versions import Change, by_series, changes, spans
+from harness.compare.ways import OnTarget, tried_elsewhere, ways_round
 from harness.errors import HandledError, described
 from harness.history.changes import CellHistory, histories
 from harness.history.runs import RunRecord, records, subject_of
@@ -24,13 +24,13 @@ from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_fil
 from harness.known.claim import seen_by
 from harness.known.further import Further
 from harness.known.listed import Finding, StaticModel
-from harness.known.model import CaseView, Known, TargetView
+from harness.known.model import NOT_THERE_YET, CaseView, Known, TargetView, VariantView
 from harness.matrix import Matrix
 from harness.plan import Cell, all_cells, inapplicable_because, reproduced_on, reproduced_said
 from harness.plan.by_hand import by_hand
 from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import Today, is_stale, speaking, todays
-from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps
+from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps, with_yet
 from harness.report.views import target_views, variant_view
 from harness.words import Class, Engine, Role
 
@@ -134,7 +134,7 @@ def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
     judged = {cell.id: _judged(cell, found) for cell in found.cells}
     pasts = _pasts(judged, found.today, history)
     known = tuple(_known(cell, judged[cell.id], pasts[cell.id], found) for cell in found.cells)
-    cases, moved, steps = _in_rows(found, judged, known)
+    cases, known, moved, steps = _in_rows(found, judged, known)
     targets = target_views(found.matrix, _latest_stamps(known, found.speaking), found.commands)
     whole = Results(
         targets=targets,
@@ -150,28 +150,39 @@ def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
     )
     # Reproducers alone, as in a suite of thousands of models, have no workaround.
     plain = all(variant.role is Role.REPRODUCER for variant in whole.variants)
-    return whole if plain else _with_instead(whole)
+    return whole if plain else with_ways(whole)
 
 
 def _in_rows(
     found: Recorded, judged: Mapping[str, Sequence[Judged]], known: Sequence[Known]
-) -> tuple[tuple[CaseView, ...], tuple[Change, ...], list[RowSteps]]:
-    """Return the cases with their rows, and along the rows the changes and steps from version to version."""
+) -> tuple[tuple[CaseView, ...], tuple[Known, ...], tuple[Change, ...], list[RowSteps]]:
+    """Return the cases with their rows, and along the rows the cells, the changes and steps from version to version."""
     seen = {key: {each.classification.cls for each in every} for key, every in judged.items()}
-    targets, cases, moved, steps = found.columns, [], [], []
+    targets = found.columns
+    cases: list[CaseView] = []
+    every: list[Known] = []
+    moved: list[Change] = []
+    steps = []
     starts = count(step=len(targets))
     for case in found.cases:
         rows = []
         for variant, start in zip(case, starts, strict=False):
             row = known[start : start + len(targets)]
             view = variant_view(case, variant, found.models.get((case.name, variant.name)), row)
+            row = tuple(map(_as_not_yet, with_yet(view, row, targets)))
+            every += row
             runs = by_series(list(zip(targets, row, strict=True)))
             where = reproduced_said(reproduced_on(found.cells[start : start + len(targets)], seen))
             rows.append(replace(view, sentences=tuple(spans(runs)), reproduced=where))
             moved += [change for run in runs.values() for change in changes(view, run)]
             steps.append(row_steps(view, row))
         cases.append(CaseView(case.name, case.title, case.summary, case.links, tuple(rows), case.seed))
-    return tuple(cases), tuple(moved), steps
+    return tuple(cases), tuple(every), tuple(moved), steps
+
+
+def _as_not_yet(cell: Known) -> Known:
+    """Return a cell in the words of what came later, where a call is not there that no version removed."""
+    return replace(cell, text=NOT_THERE_YET) if cell.not_yet and cell.cls is Class.API_REMOVED else cell
 
 
 def _judged(cell: Cell, found: Recorded) -> list[Judged]:
@@ -317,24 +328,31 @@ def _troubles(target: TargetView) -> tuple[Reported, ...]:
     return tuple(found)
 
 
-def _with_instead(results: Results) -> Results:
+def with_ways(results: Results) -> Results:
     """Return the results with the variants to use in place of each that does not work."""
     rows = results.rows()
-    columns = [
+    columns: list[OnTarget] = [
         {variant.id: (variant, cells[at]) for variant, cells in rows} for at in range(len(results.targets))
     ]
+    elsewhere = tried_elsewhere(results.targets, rows)
+    tried = [elsewhere.get(target.engine, {}) for target in results.targets]
     cells = [
-        replace(cell, instead=found)
-        if (found := instead(columns[at], variant, cell, _proofs(cell)))
-        else cell
+        _with_ways(columns[at], variant, cell, tried[at])
         for variant, row in rows
         for at, cell in enumerate(row)
     ]
     return replace(results, cells=tuple(cells))
 
 
-def _proofs(cell: Known) -> tuple[str, ...]:
-    if cell.diagnosis:
-        return cell.diagnosis.proofs
-    advice = general_advice(cell.signature)
-    return advice.proofs if advice else ()
+def _with_ways(
+    column: OnTarget, variant: VariantView, cell: Known, elsewhere: Mapping[str, Sequence[str]]
+) -> Known:
+    signature = cell.diagnosis.id if cell.diagnosis else cell.signature
+    advice = general_advice(signature)
+    proofs = advice.proofs if advice else ()
+    ids, tried = ways_round(column, variant, cell, proofs, elsewhere)
+    found = replace(cell, instead=ids, instead_tried=tried) if ids or cell.instead else cell
+    if found.diagnosis is None:
+        return found
+    held = () if tried else tuple(name for name in ids if name in proofs)
+    return replace(found, diagnosis=replace(found.diagnosis, proofs=held))

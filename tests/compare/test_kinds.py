@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness.case import Expectation, Link
-from harness.compare.kinds import Kind, Pace, Pair
-from harness.known.model import Known, Timing
+from harness.compare.kinds import Kind, Pace, Pair, phenomenon, sentence
+from harness.known.model import Known, Timing, Yet
 from harness.words import Class
 from tests.compare.handmade import FP16, INT8, known, pair, variant
 
@@ -62,16 +62,94 @@ def test_what_became_of_the_result(old: Known, new: Known, kind: Kind | None) ->
         (known(nodes=("int8", "fp16")), known(nodes=("int8", "")), None),
         (known(nodes=("", "fp16")), known(nodes=("int8", "fp16")), None),
         (known(nodes=("int8", "")), known(nodes=("fp32", "")), Kind.PRECISION_LOST),
-        # Nodes that are all told outweigh the classes, and the classes those that are not.
+        # Nodes outweigh the classes: a node whose precision nobody knows was not kept, and is not lost.
         (known(OK, nodes=("fp32", "fp32")), known(LOST, nodes=("fp16", "fp32")), None),
-        (known(OK, nodes=("", "")), known(LOST, nodes=("", "")), Kind.PRECISION_LOST),
-        (known(OK, nodes=("fp32", "fp32")), known(LOST, nodes=("fp32", "")), Kind.PRECISION_LOST),
+        (known(OK, nodes=("", "")), known(LOST, nodes=("int8", "fp32")), None),
+        (known(LOST, nodes=("int8", "fp32")), known(OK, nodes=("", "")), None),
+        (known(OK, nodes=("", "")), known(LOST), None),
+        (known(LOST), known(OK, nodes=("", "")), None),
+        (known(OK, nodes=("fp32", "fp32")), known(LOST, nodes=("fp32", "")), None),
         (known(OK, nodes=("fp32", "fp32")), known(LOST), Kind.PRECISION_LOST),
         (known(OK), known(LOST, nodes=("fp32", "fp32")), Kind.PRECISION_LOST),
     ],
 )
 def test_what_became_of_the_precision(old: Known, new: Known, kind: Kind | None) -> None:
     assert pair(old, new, of=variant(a=INT8, b=FP16)).kinds() == ([kind] if kind else [])
+
+
+BF16 = Yet("BF16", "9.0")
+LATER = known(Class.PARSE_FAILED, not_yet=BF16)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        # Nothing was mended, and nothing that fails now worked before.
+        (LATER, known(OK), Kind.NOT_YET),
+        (LATER, known(LOST), Kind.NOT_YET),
+        (LATER, known(FAILED), Kind.NOT_YET),
+        (LATER, known(None), Kind.NEWLY_UNKNOWN),
+        (LATER, known(Class.PARSE_FAILED, signature="b", not_yet=Yet("Attention", "10.14")), None),
+        # One who goes back loses it.
+        (known(OK), LATER, Kind.BROKEN),
+    ],
+)
+def test_what_came_later_is_a_kind_of_its_own(old: Known, new: Known, kind: Kind | None) -> None:
+    assert pair(old, new).kinds() == ([kind] if kind else [])
+
+
+def test_what_came_later_is_said_so() -> None:
+    found = pair(replace(LATER, text="fails to parse"), replace(known(OK), text="works"))
+    assert sentence(found, Kind.NOT_YET) == "not there yet → works"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "others", "kinds"),
+    [
+        (OK, LOST, True, [Kind.VARIES]),
+        (LOST, OK, True, [Kind.VARIES]),
+        (FAILED, LOST, True, [Kind.VARIES]),
+        (FAILED, OK, True, [Kind.VARIES]),
+        (FAILED, OK, False, [Kind.FIXED]),
+        # A failure is told, whatever another GPU does: no choice of the builder explains it.
+        (OK, FAILED, True, [Kind.BROKEN]),
+        (OK, OK, True, []),
+    ],
+)
+def test_where_another_gpu_disagrees_it_varies(
+    old: Class, new: Class, others: bool, kinds: list[Kind]
+) -> None:
+    said = ("loses precision before on NVIDIA H200",) if others else ()
+    found = replace(pair(known(old), known(new)), others=said)
+    assert found.kinds() == kinds
+    assert kinds != [Kind.VARIES] or found.detail(Kind.VARIES) == "".join(said)
+
+
+@pytest.mark.parametrize(
+    ("toss_ups", "kind"),
+    [(((), ("a",)), Kind.VARIES), (((), ()), Kind.PRECISION_LOST), ((("b",), ()), Kind.PRECISION_LOST)],
+)
+def test_a_toss_up_varies(toss_ups: tuple[tuple[str, ...], tuple[str, ...]], kind: Kind) -> None:
+    """Of the nodes that changed, each was one."""
+    old, new = known(OK, nodes=("int8", "fp16")), known(LOST, nodes=("fp32", "fp16"))
+    sides = (replace(each, toss_ups=those) for each, those in zip((old, new), toss_ups, strict=True))
+    assert pair(*sides, of=variant(a=INT8, b=FP16)).kinds() == [kind]
+
+
+def test_variants_that_change_for_one_cause_are_one_phenomenon() -> None:
+    def cause(old: Known, new: Known, kind: Kind) -> str:
+        return phenomenon(pair(old, new), kind)
+
+    failed = known(FAILED, signature="hole")
+    assert cause(failed, known(OK), Kind.FIXED) == cause(failed, known(LOST), Kind.BUILDS_WITHOUT) == "hole"
+    assert cause(known(OK), known(CRASHED, signature="new"), Kind.BROKEN) == "new"
+    assert cause(LATER, known(OK), Kind.NOT_YET) == cause(LATER, known(FAILED), Kind.NOT_YET) == "BF16"
+    # Without a known cause: the same case, with the same words.
+    assert cause(known(WRONG), known(OK), Kind.FIXED) != cause(known(FAILED), known(OK), Kind.FIXED)
+    elsewhere = replace(known(WRONG), case="d")
+    assert cause(elsewhere, replace(known(OK), case="d"), Kind.FIXED) != cause(
+        known(WRONG), known(OK), Kind.FIXED
+    )
 
 
 SOURCE = Link("https://example.org/1")

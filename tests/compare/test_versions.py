@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from harness.case import Recipe
 from harness.matrix import Target
 from harness.record.outcome import Layer, Node, Outcome
 from harness.report.model import Results
-from harness.words import Precision
+from harness.words import Precision, Typing
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -41,6 +42,33 @@ def test_a_range_is_told_from_first_to_last_and_the_last_is_open() -> None:
         spans(results, "qdq")["RTX"]
         == "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1"
     )
+
+
+def test_what_came_later_was_not_removed_and_is_not_fixed() -> None:
+    """8.6 has no strongly typed networks, 10.2 has."""
+    strong = replace(factory.case().variants[3], recipe=Recipe(typing=Typing.STRONG), expectations=())
+    case = replace(factory.case(), variants=(strong,))
+    refused = replace(
+        factory.outcome("fp32", "trt86"),
+        missing_api="NetworkDefinitionCreationFlag.STRONGLY_TYPED",
+        ran=False,
+        layers=(),
+    )
+    both = (refused, factory.ran("fp32", "trt102"))
+    made = {
+        each.cell: replace(each, stamps=replace(each.stamps, recipe_sha256=strong.recipe_sha256))
+        for each in both
+    }
+    found = factory.assemble(factory.matrix(), (case,), made)
+    (sentence,) = (span.text for span in found.variants[0].sentences if span.series == "TensorRT")
+    assert sentence.startswith(
+        "not there yet (strongly typed networks, from 9.0 on) on 8.6 (measured); works "
+    )
+    assert "fixed" not in sentence
+    assert found.cell("conv_silu", "fp32", "trt86").text == "not there yet"
+    assert [(each.better, each.text) for each in found.changes] == [
+        (None, "not there yet before, works after")
+    ]
 
 
 def test_one_state_along_all_versions_is_one_clause() -> None:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from harness.judge.builds import BuiltLayer, built_layers, changes
 from harness.judge.reasons import Why
 from harness.layers.tactics import read_tactics
-from tests.layers.test_tactics import CALIBRATED, CONV, NO_KERNEL, PARTITIONED, UNQUANTISED
+from tests.layers.test_tactics import (
+    CALIBRATED,
+    CASTS_8,
+    CASTS_10,
+    CONV,
+    NO_KERNEL,
+    PARTITIONED,
+    UNQUANTISED,
+)
 
 
 def test_a_layer_that_could_have_been_int8_says_why_it_is_not() -> None:
@@ -17,6 +27,24 @@ def test_a_layer_that_could_have_been_int8_says_why_it_is_not() -> None:
     assert (conv.reason.why, conv.reason.wanted) == (Why.CONVERSION, "int8")
     # 6.36 us and 4.20 us for the input, against 4.78 us.
     assert conv.reason.numbers.endswith("with conversions 10.56 us against 4.78 us")
+    # The kernel of that way, which is not the fastest.
+    assert "cheapest way takes sm90_xmma_fprop_implicit_gemm_i8f32_i8i32_f32" in conv.reason.numbers
+
+
+@pytest.mark.parametrize(
+    ("log", "sums"),
+    [
+        # 1.99 + 8.47 + 1.94 against 2.00 + 7.38 + 2.08, and 1.99 + 5.91 + 1.99 against 1.99 + 5.83 + 2.00: the Casts
+        # are priced into either type. An 8.6.1 that built the same graph again took FP16.
+        (CASTS_8, "12.40 us against 11.46 us"),
+        (CASTS_10, "9.90 us against 9.82 us"),
+    ],
+)
+def test_casts_around_a_layer_are_paid_either_way(log: list[str], sums: str) -> None:
+    (conv,) = (each for each in built_layers(read_tactics(log)) if each.name == "/conv/Conv")
+    assert conv.reason is not None
+    assert (conv.reason.why, conv.reason.wanted, conv.reason.toss_up) == (Why.SLOWER, "fp16", True)
+    assert conv.reason.numbers.endswith(f"with conversions {sums}")
 
 
 def test_a_layer_that_is_quantised_no_more_was_not_offered_int8() -> None:

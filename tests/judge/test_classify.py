@@ -403,6 +403,42 @@ def test_a_layer_that_names_no_precision_may_have_multiplied_in_tf32_on_a_gpu() 
     assert held_to(dataclasses.replace(record, stamps=on_gpu)) == "tf32"
 
 
+@pytest.mark.parametrize(
+    ("kind", "tactic", "gpu", "wish", "held"),
+    [
+        # As 8.6.1 lists a deconvolution; other engines of it name `.._tf32f32_..` kernels of this runner.
+        ("CaskGemmDeconvolution", "", "NVIDIA H200", NOTHING, "tf32"),
+        ("gemm", "__myl_Fc_myl3_0", "NVIDIA H200", NOTHING, "tf32"),
+        (
+            "CaskConvolution",
+            "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc",
+            "T4",
+            NOTHING,
+            "fp32",
+        ),
+        (
+            "CaskConvolution",
+            "sm50_xmma_conv_fprop_fused_conv_act_fp32_NCHW_fp32_NCHW_KCRS",
+            "T4",
+            NOTHING,
+            "fp32",
+        ),
+        ("CaskConvolution", "volta_sgemm_128x32_relu_nn_v1", "T4", NOTHING, "fp32"),
+        ("PointWiseV2", "", "NVIDIA H200", NOTHING, "fp32"),
+        ("CaskGemmDeconvolution", "", "", NOTHING, "fp32"),
+        # ONNX Runtime is told not to.
+        ("Conv", "", "NVIDIA H200", Wish(tf32=False), "fp32"),
+    ],
+)
+def test_a_product_whose_kernel_names_no_type_is_held_to_tf32(
+    kind: str, tactic: str, gpu: str, wish: Wish, held: str
+) -> None:
+    """The record says FP32 of it, and keeps saying so: an old one is judged by this too."""
+    record = outcome(layers=(Layer("/up", kind, "fp32", tactic=tactic, onnx_nodes=("/up",)),))
+    stamps = dataclasses.replace(record.stamps, environment={"gpu": gpu} if gpu else {})
+    assert held_to(dataclasses.replace(record, stamps=stamps), wish) == held
+
+
 def test_tolerances_grow_with_coarseness() -> None:
     limits = list(TOLERANCES.values())
     assert limits == sorted(limits, key=lambda limit: (limit.max_rel, -limit.cosine))

@@ -9,14 +9,16 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from harness.case import load_cases
+from harness.case import Variant, load_cases
 from harness.judge.classify import Classification, Lost
 from harness.judge.diagnosis import Diagnosis, diagnose, model_lines, notes
 from harness.judge.findings import explain
 from harness.judge.signatures import load_signatures
+from harness.layers.asked import asked as asked_of
 from harness.record.outcome import End, Node, ParserError
 from harness.words import GOOD, UNJUDGED, Class, Precision
 from tests.judge.said import BUILD_FAILED, found_id, outcome
@@ -25,6 +27,7 @@ from tests.models import data
 
 pytestmark = pytest.mark.unit
 CASES = Path(__file__).parents[2] / "cases"
+CHANNELS = next(case for case in load_cases(CASES) if case.name == "depthwise_qdq").variants
 
 
 @pytest.mark.parametrize(("name", "place", "text"), TEXTS)
@@ -82,6 +85,7 @@ def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> N
 def test_every_signature_is_tested_by_a_real_text() -> None:
     tested = {name for name, *_ in (*TEXTS, *INNOCENT, *SILENT)} | {name for name, _ in (*NOTES, *LOGS)}
     tested |= {"runtime-ir-stamped", "scatter-reduction-none", "node-refused"}
+    tested |= {"no-implementation-channels", "depthwise-channels-in-float"}
     assert {signature.id for signature in load_signatures()} == tested
 
 
@@ -158,29 +162,69 @@ def test_a_refused_node_is_said_of_the_model_and_a_refused_call_of_the_call(node
     assert "condition: x > 0" in found.cause
 
 
-def told_of(operator: str, asked: tuple[str, str], cls: str, *, lost: str = "/the node") -> Diagnosis | None:
+def told_of(
+    operator: str, asked: tuple[str, str], cls: str, network: str, *, lost: str = "/the node"
+) -> Diagnosis | None:
     """Return the diagnosis of a node, in a cell that ended so and whose engine was silent."""
     losses = (Lost(lost, Precision.INT8, Precision.FP32),) if cls in ("precision_lost", "inaccurate") else ()
     nodes = (Node("/other", "Relu"), Node("/the node", operator, *asked))
     said = outcome(("info", "Timing cache disabled."), nodes=nodes, failed_phase=None)
-    return diagnose(said, Classification(Class(cls), "", losses))
+    return diagnose(said, Classification(Class(cls), "", losses), network=network)
 
 
-@pytest.mark.parametrize(("name", "operator", "asked", "cls"), SILENT)
+@pytest.mark.parametrize(("name", "operator", "asked", "cls", "network"), SILENT)
 def test_what_an_engine_does_in_silence_is_told_from_the_model(
-    name: str, operator: str, asked: tuple[str, str], cls: str
+    name: str, operator: str, asked: tuple[str, str], cls: str, network: str
 ) -> None:
     """With the node; and of a cell that lost precision only if this node lost it."""
-    found = told_of(operator, asked, cls)
+    found = told_of(operator, asked, cls, network)
     assert found is not None
     assert (found.id, found.operator, found.node) == (name, operator, "/the node")
     if cls == "precision_lost":
-        assert told_of(operator, asked, cls, lost="/other") is None
+        assert told_of(operator, asked, cls, network, lost="/other") is None
 
 
-@pytest.mark.parametrize(("operator", "asked", "cls"), TALKING)
-def test_no_model_is_blamed_for_another_failure(operator: str, asked: tuple[str, str], cls: str) -> None:
-    assert told_of(operator, asked, cls) is None
+@pytest.mark.parametrize(("operator", "asked", "cls", "network"), TALKING)
+def test_no_model_is_blamed_for_another_failure(
+    operator: str, asked: tuple[str, str], cls: str, network: str
+) -> None:
+    assert told_of(operator, asked, cls, network) is None
+
+
+@pytest.mark.parametrize(
+    "variant", [each for each in CHANNELS if each.name.startswith("qdq-")], ids=lambda each: each.name
+)
+def test_a_depthwise_convolution_of_few_channels_is_told_by_its_graph(variant: Variant) -> None:
+    """8.6.1 builds none of 2, 3, 6 and 30, 10.6.0 runs them in FP32; groups of 32 and dense ones have other causes."""
+    nodes = {node.name: node for node in asked_of(onnx.load_model_from_string(variant.model_bytes()))}
+    (conv,) = [name for name, node in nodes.items() if node.op == "Conv"]
+    fused = ("errors", f"Could not find any implementation for node weights + quantized + {conv}.")
+    every = tuple(nodes.values())
+    failed = diagnose(outcome(fused, nodes=every), BUILD_FAILED, model=variant.model_bytes)
+    lost = diagnose(
+        outcome(nodes=every, failed_phase=None),
+        Classification(Class.PRECISION_LOST, "", (Lost(conv, Precision.INT8, Precision.FP32),)),
+        model=variant.model_bytes,
+        network="tensorrt, weakly typed",
+    )
+    few = variant.name in ("qdq-c2", "qdq-c3", "qdq-c6", "qdq-c30")
+    assert failed is not None
+    assert failed.id == ("no-implementation-channels" if few else "no-implementation-qdq")
+    assert (lost.id if lost else "") == ("depthwise-channels-in-float" if few else "")
+
+
+@pytest.mark.parametrize(("opset", "name"), [(17, "contrib-operator"), (23, "no-importer")])
+def test_an_operator_that_onnx_has_not_yet_is_onnx_runtimes(opset: int, name: str) -> None:
+    """A RotaryEmbedding of opset 17 is com.microsoft's: an older opset is no way round it."""
+    graph = helper.make_graph(
+        [helper.make_node("RotaryEmbedding", list("xcs"), ["y"], name="/r")], "g", [], []
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]).SerializeToString()
+    said = ("refused", "RotaryEmbedding: UNSUPPORTED_NODE: No importer registered for op: RotaryEmbedding")
+    record = outcome(said, ("errors", said[1]), nodes=(Node("/r", "RotaryEmbedding"),))
+    found = diagnose(record, BUILD_FAILED, model=lambda: model)
+    assert found is not None
+    assert found.id == name
 
 
 def test_what_the_engine_says_of_a_crash_goes_before_the_model() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.case import Calibrator, Recipe
-from harness.judge.reasons import Why, reasons
+from harness.judge.reasons import Why, reasons, way_us
 from harness.record.outcome import Combination, Conversion, Layer, Message, Node, Outcome, Tactics
 from harness.words import Precision, Typing
 
@@ -78,6 +79,53 @@ def test_what_comes_in_decides_over_what_the_chosen_kernel_reads() -> None:
     found = reason(Combination(f"{VECTOR} -> {FLOAT}", 9.0, "int8_kernel", 3), prices=IN_AND_OUT, added=added)
     assert found.why is Why.SLOWER
     assert "9.00 us against 8.00 us" in found.numbers
+
+
+def beside(source: str, target: str, us: float, side: str) -> Conversion:
+    return Conversion(source, target, us, "/Cast" if side == "in" else "/Cast_1", side)
+
+
+def test_a_cast_beside_it_is_taken_by_its_own_price_and_costs_nothing_into_its_own_format() -> None:
+    """Not by that of a conversion behind it, which nobody makes."""
+    wanted = Combination(f"{VECTOR} -> {VECTOR}", 4.0, "int8_kernel", 3)
+    casts = (
+        *(beside(FLOAT, FLOAT, 1.5, side) for side in ("in", "out")),
+        beside(FLOAT, VECTOR, 2.0, "in"),
+        beside(VECTOR, FLOAT, 2.5, "out"),
+    )
+    found = reason(wanted, prices=(*IN_AND_OUT, *casts))
+    assert found.numbers.endswith("with conversions 8.50 us against 5.00 us")
+    # Two Casts read the output: each is paid.
+    more = tuple(replace(each, tensor="/Cast_2") for each in casts if each.side == "out")
+    assert reason(wanted, prices=(*casts, *more)).numbers.endswith("11.00 us against 5.00 us")
+    # It is priced, but not into this format.
+    assert reason(wanted, prices=(*IN_AND_OUT, *casts[:3])).why is Why.LAYOUT_OR_CONVERSION
+
+
+def test_a_way_through_another_kernel_than_the_fastest_names_it() -> None:
+    fastest = Combination(f"{VECTOR} -> {VECTOR}", 4.0, "int8_kernel", 3)
+    through = Combination(f"{VECTOR} -> {FLOAT}", 6.0, "other_kernel", 3)
+    found = reason(fastest, through, prices=IN_AND_OUT)
+    assert found.why is Why.CONVERSION
+    assert "other_kernel, 6.00 us; with conversions 9.00 us against 5.00 us" in found.numbers
+    assert "int8_kernel" not in found.numbers
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "price"),
+    [
+        # Channels last, in elements and in vectors of four.
+        ("Float(2048,1,256,32)", "Float(512,1:4,64,8)", 0.0),
+        ("Float(12288,1,192,3)", "Float(4096,1:4,64,1)", None),
+        ("Float(2048,1,256,32)", "Half(512,1:4,64,8)", None),
+        ("Float((* 512 (# 1 (SHAPE x))),1:4,64,8)", "Float(2048,1,256,32)", None),
+    ],
+)
+def test_two_layouts_of_one_memory_are_converted_by_nothing(
+    source: str, target: str, price: float | None
+) -> None:
+    way, chosen = (Combination(f"{each} -> Int8(1)", 1.0) for each in (target, source))
+    assert way_us(Tactics("l", ()), way, chosen) == (None if price is None else 1.0 + price)
 
 
 def test_the_other_reasons() -> None:

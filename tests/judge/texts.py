@@ -19,21 +19,29 @@ LOGS = [(each.id, each.text) for each in load_texts() if each.place == "log"]
 NOTES = [(each.id, each.text) for each in load_texts() if each.id in _NOTES]
 INNOCENT = [(each.id, each.place, each.text) for each in load_texts() if each.id in _INNOCENT]
 
-#: (id, operator, its request and feed, class): causes that are told from the model if the engine is silent.
+RTX, STRONG, WEAK = "tensorrt_rtx, strongly typed", "tensorrt, strongly typed", "tensorrt, weakly typed"
+VECTOR = "a scale in a vector of one element"
+#: (id, operator, its request and feed, class, network): causes that are told from the model if the engine is silent.
 SILENT = [
-    ("deconvolution-in-float", "ConvTranspose", ("int8", ""), "precision_lost"),
-    ("scale-in-vector", "Conv", ("fp8", "a scale in a vector of one element"), "precision_lost"),
-    ("concat-of-unlike-scales", "Concat", ("", "inputs of unlike scales"), "crashed"),
-    ("concat-of-unlike-scales", "Conv", ("int8_weights", "inputs of unlike scales"), "precision_lost"),
+    ("deconvolution-in-float", "ConvTranspose", ("int8", ""), "precision_lost", RTX),
+    ("scale-in-vector", "Conv", ("fp8", VECTOR), "precision_lost", RTX),
+    ("concat-of-unlike-scales", "Concat", ("", "inputs of unlike scales"), "crashed", RTX),
+    ("concat-of-unlike-scales", "Conv", ("int8_weights", "inputs of unlike scales"), "precision_lost", WEAK),
+    ("fp8-weakly-typed", "Conv", ("fp8", ""), "precision_lost", WEAK),
+    ("fp8-weakly-typed", "Conv", ("fp8", VECTOR), "precision_lost", WEAK),
 ]
 #: The same, of another kind.
 TALKING = [
-    ("Conv", ("int8", ""), "precision_lost"),
-    ("ConvTranspose", ("fp16", ""), "precision_lost"),
-    ("ConvTranspose", ("int8", ""), "crashed"),
-    ("Conv", ("int8", "a scale in a vector of one element"), "crashed"),
-    *((operator, said, "inaccurate") for _, operator, said, _ in SILENT),
-    *((operator, said, "build_failed") for _, operator, said, _ in SILENT),
+    ("Conv", ("int8", ""), "precision_lost", RTX),
+    ("ConvTranspose", ("fp16", ""), "precision_lost", RTX),
+    ("ConvTranspose", ("int8", ""), "crashed", RTX),
+    ("Conv", ("int8", VECTOR), "crashed", RTX),
+    # On TensorRT a scale in a vector costs nothing, and FP8 is not lost for the typing in a strongly typed network.
+    ("Conv", ("int8", VECTOR), "precision_lost", WEAK),
+    ("Conv", ("fp8", VECTOR), "precision_lost", STRONG),
+    ("MatMul", ("fp8", ""), "precision_lost", WEAK),
+    *((operator, said, "inaccurate", network) for _, operator, said, _, network in SILENT),
+    *((operator, said, "build_failed", network) for _, operator, said, _, network in SILENT),
 ]
 
 #: Texts that are near a signature but of another kind: (id that must not be found, place, text).

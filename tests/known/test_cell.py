@@ -56,6 +56,18 @@ def test_the_chip_of_a_cell(
     assert chip(wanted, actual, untold, ()) == ""
 
 
+def test_a_layer_of_fp32_or_tf32_is_named() -> None:
+    """Its numbers were held to TF32, which nothing else shows."""
+    made = factory.ran("fp32", "trt86")
+    untold = Layer("/up", "CaskGemmDeconvolution", "fp32", onnx_nodes=("/up",))
+    made = replace(made, layers=(untold,), stamps=replace(made.stamps, environment={"gpu": "NVIDIA H200"}))
+    here = find(all_cells(factory.matrix(), (factory.case(),)), "conv_silu.fp32-trt86")
+    assert any(
+        note.startswith("FP32 or TF32, held to TF32: /up")
+        for note in known_of([judge_cell(here, made)]).notes
+    )
+
+
 def test_nodes_wanted_in_none_are_told_in_narrow_types_and_floats() -> None:
     """A node that is fused with a wanted one follows it as long as it runs in the same; indices are of no interest."""
     precision = {

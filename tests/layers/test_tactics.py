@@ -11,9 +11,12 @@ from harness.layers.tactics import read_tactics, tactics_of
 from harness.record.outcome import Conversion, Layer, Node
 
 DATA = Path(__file__).with_name("data")
-CALIBRATED, NO_KERNEL, UNQUANTISED, PARTITIONED = (
+CALIBRATED, NO_KERNEL, UNQUANTISED, PARTITIONED, CASTS_8, CASTS_10 = (
     (DATA / f"tactics-{name}.txt").read_text(encoding="utf-8").split("\n")
-    for name in ("8.6-calibrated", "8.6-no-kernel", "10.6-unquantised", "10.16-partitioned")
+    for name in (
+        *("8.6-calibrated", "8.6-no-kernel", "10.6-unquantised", "10.16-partitioned"),
+        *("8.6-between-casts", "10.6-between-casts"),
+    )
 )
 CONV = "/model.0/conv/Conv"
 LAYER = Layer(CONV, "CaskConvolution", "fp32", onnx_nodes=(CONV,))
@@ -30,6 +33,49 @@ def test_each_combination_has_its_fastest_tactic_whoever_prints_the_log(prefix: 
     assert found["Int8(4096,4096:4,64,1) -> Float(49152,1024,32,1)"] == (None, 2)
     assert found["Int8(4096,4096:32,64,1) -> Float(2048,1024:32,32,1)"] == (4.4551, 1)
     assert build.prices["Float(12288,4096,64,1)", "Int8(4096,4096:32,64,1)"] == 4.1997
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize(
+    ("log", "came", "half", "price"),
+    [
+        (CASTS_8, "Float(16384,512,64,8,1)", "Half(2048,1:8,256,32,4)", (1.9942, 1.9387, 3.0067)),
+        # The engine's layer has another name than the Cast: its tensors tell which it is.
+        (CASTS_10, "Float(2048,64,8,1)", "Half(256,1:8,32,4)", (1.9949, 1.9905, 2.9812)),
+    ],
+)
+def test_a_cast_beside_a_layer_has_prices_of_its_own(
+    log: list[str], came: str, half: str, price: tuple[float, float, float], prefix: str
+) -> None:
+    found = read_tactics(f"{prefix}{line.removeprefix('[VERBOSE] ')}" for line in log).of("/conv/Conv")
+    assert found is not None
+    into, back, plain = (
+        [
+            each.time_us
+            for each in found.prices
+            if (each.source, each.target, each.tensor, each.side, each.at) == wanted
+        ]
+        for wanted in (
+            (came, half, "/Cast", "in", 0),
+            (half, came, "/Cast_1", "out", 0),
+            (came, half, "", "", 0),
+        )
+    )
+    assert (into, back, plain) == ([price[0]], [price[1]], [price[2]])
+
+
+def test_a_conversion_in_two_steps_begins_at_the_kernel_that_makes_the_tensor() -> None:
+    """As 10.6 does behind a region: into channels last, and from there into vectors of four."""
+    linear, last, vectors = "Float(64,16,4,1)", "Float(64,1,16,4)", "Float(16,1:4,4,1)"
+    block = ["= Computing costs for conv", f"* Autotuning format combination: {vectors} -> {linear} ***"]
+    added = [
+        f"Adding reformat layer: Reformatted Output Tensor 0 to act (x) from {linear} to {last}",
+        f"Adding reformat layer: Reformatted Input Tensor 0 to conv (x) from {last} to {vectors}",
+    ]
+    for lines, source in ((added, linear), (added[1:], last)):
+        found = read_tactics([*block, *lines]).of("conv")
+        assert found is not None
+        assert [(each.source, each.target, each.side) for each in found.added] == [(source, vectors, "in")]
 
 
 def test_the_engine_that_was_made_is_listed_with_the_names_of_its_tactics() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from packaging.version import Version
 
-from harness.matrix.operators import operator_tables, restrictions, tables_around
+from harness.judge.names import read_since
+from harness.matrix.operators import Line, changelog, operator_tables, restrictions, tables_around
 
 pytestmark = pytest.mark.unit
 
@@ -39,3 +41,25 @@ def test_a_version_stands_at_a_table_or_between_two(
     version: str, around: tuple[str | None, str | None]
 ) -> None:
     assert tuple(each and each.release for each in tables_around(version)) == around
+
+
+@pytest.mark.parametrize("line", changelog(), ids=lambda line: f"{line.operator}-{line.what}")
+def test_a_line_of_a_changelog_agrees_with_names_and_tables(line: Line) -> None:
+    """No table before the release has what it brought, and each from then on has it."""
+    release = Version(line.release)
+    tables = operator_tables()
+    if line.what == "imports":
+        for table in tables:
+            assert (line.operator in table.importers) == (Version(table.release) >= release), table.release
+        assert read_since(line.operator)["first"] == f"from {line.release} on"
+        return
+    facts = [fact for fact in tables[-1].importers[line.operator].facts if line.release in fact.words]
+    assert facts, "no fact of operators.tsv says that this release ended it"
+    assert all(fact.last < release == fact.ended for fact in facts)
+
+
+def test_no_operator_is_told_to_be_read_by_no_version_that_a_changelog_names() -> None:
+    """Swish and DFT were, though 11.0 and 11.2 read them."""
+    named = {line.operator: line.release for line in changelog() if line.what == "imports"}
+    assert {"Swish", "DFT", "RotaryEmbedding", "Attention"} <= set(named)
+    assert all("no version" not in read_since(operator)["first"] for operator in named)

@@ -135,9 +135,9 @@ SCATTERED = {"i": np.zeros((2, 4), np.int64), "u": np.ones((2, 4), np.float32)}
         (graph("ScatterND", {"i": np.zeros((2, 1), np.int64), "u": SCATTERED["u"]}, opset=18, reduction="add"),
          "ignored ignored blocked blocked blocked"),
         (graph("ScatterND", {"i": np.zeros((2, 1), np.int64), "u": SCATTERED["u"]}, opset=18, reduction="none"),
-         "clear clear blocked unknown clear"),
-        (squeeze("n"), "blocked blocked blocked unknown clear"),
-        (squeeze(None), "restricted restricted restricted unknown clear"),
+         "clear clear blocked blocked clear"),
+        (squeeze("n"), "blocked blocked blocked blocked blocked"),
+        (squeeze(None), "restricted restricted restricted restricted restricted"),
         (squeeze(2), "clear clear clear clear clear"),
         (squeeze("n", axes=[2]), "clear clear clear clear clear"),
         (graph("Shape", {}, start=1), "ignored ignored clear clear clear"),
@@ -156,12 +156,12 @@ SCATTERED = {"i": np.zeros((2, 4), np.int64), "u": np.ones((2, 4), np.float32)}
          "blocked blocked blocked blocked blocked"),
         (graph("LpPool", {}, opset=18, shape=(1, 1, 8, 8), kernel_shape=[2, 2], dilations=[2, 2]),
          "ignored ignored blocked blocked blocked"),
-        (graph("LpPool", {}, shape=(1, 1, 8, 8), kernel_shape=[2, 2], p=3), "blocked blocked blocked unknown clear"),
+        (graph("LpPool", {}, shape=(1, 1, 8, 8), kernel_shape=[2, 2], p=3), "blocked blocked blocked blocked clear"),
         (graph("LpPool", {}, shape=(1, 1, 8, 8), kernel_shape=[2, 2], p=1), "clear clear clear clear clear"),
-        (graph("Mod", {"d": np.ones(4, np.float32)}), "blocked blocked blocked unknown clear"),
+        (graph("Mod", {"d": np.ones(4, np.float32)}), "blocked blocked blocked blocked clear"),
         (graph("Mod", {"d": np.ones(4, np.float32)}, fmod=1), "clear clear clear clear clear"),
         (graph("BatchNormalization", dict.fromkeys("sbmv", np.ones(4, np.float32)), training_mode=1),
-         "blocked blocked blocked unknown clear"),
+         "blocked blocked blocked blocked clear"),
         (graph("Resize", {"r": np.array([], np.float32), "s": np.ones(2, np.float32)}, opset=18, antialias=1,
                mode="linear"), "ignored ignored blocked blocked blocked"),
     ],
@@ -174,6 +174,35 @@ def test_an_attribute_that_an_importer_does_not_obey_is_told_with_its_source(
     assert states(model, *versions) == told.split()
     found = on("8.6.1", model)
     assert all("onnx-tensorrt/blob" in str(each.restriction) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "state"),
+    [
+        # What a fact says ends with its last release, be there a table of that or not.
+        (graph("ScatterND", {"i": np.zeros((2, 1), np.int64), "u": SCATTERED["u"]}, opset=18, reduction="none"),
+         "10.7.0", "blocked"),
+        (graph("ScatterND", {"i": np.zeros((2, 1), np.int64), "u": SCATTERED["u"]}, opset=18, reduction="none"),
+         "10.9.0", "clear"),
+        (squeeze("n"), "11.4.0", "unknown"),
+        (squeeze("n"), "11.5.0", "clear"),
+        (graph("BatchNormalization", dict.fromkeys("sbmv", np.ones(4, np.float32)), training_mode=1),
+         "8.5.1", "clear"),
+        # A changelog dates what the next table has.
+        (data.model("RMSNormalization", opset=23), "10.6.0", "blocked"),
+        (data.model("RMSNormalization", opset=23), "10.14.1", "blocked"),
+        (data.model("HannWindow", opset=17), "10.3.0", "blocked"),
+        (data.model("HannWindow", opset=17), "10.6.0", "clear"),
+        (data.model("Swish", opset=24), "10.16.1", "blocked"),
+        (data.model("Swish", opset=24), "11.0.0", "unknown"),
+        (data.model("DFT", opset=20), "11.1.0", "blocked"),
+        (data.model("DFT", opset=20), "11.2.1", "unknown"),
+    ],
+)  # fmt: skip
+def test_a_version_between_two_tables_or_beyond_has_its_own_facts(
+    model: onnx.ModelProto, version: str, state: str
+) -> None:
+    assert states(model, version) == [state]
 
 
 #: By condition of a fact: the attributes that break it.
@@ -240,8 +269,9 @@ def test_a_model_that_cannot_be_read_costs_no_other_its_answer() -> None:
 
 def test_beyond_the_last_table_and_between_two_that_disagree_it_is_unknown() -> None:
     assert states(data.model("BitwiseNot", opset=18), "10.15.1", "10.16.1") == ["blocked", "unknown"]
-    window = data.model("HannWindow", opset=17)
-    assert states(window, "10.1.0", "10.3.0", "10.15.1") == ["blocked", "unknown", "clear"]
+    padded = graph("Pad", {"p": np.zeros(4, np.int64), "v": np.zeros((), np.float32), "a": None}, opset=18)
+    assert states(padded, "10.0.1", "10.1.0", "10.15.1") == ["blocked", "blocked", "clear"]
+    assert states(padded, "10.3.0") == ["unknown"]
 
 
 def test_a_type_blocks_only_where_the_row_lacks_it_and_it_is_not_cast() -> None:

@@ -13,7 +13,7 @@ import pytest
 from harness.errors import HandledError, InfraError
 from harness.known.listed import State
 from harness.report import writer
-from harness.report.labels import MARKS
+from harness.report.labels import MARKS, NOT_YET
 from harness.report.summary import LIMIT_BYTES, causes, summary
 from harness.report.writer import write_report
 from harness.text import milliseconds, tail, visible
@@ -62,7 +62,7 @@ def test_a_cause_of_several_nodes_names_none_of_them() -> None:
 def test_every_class_has_its_own_letters_and_shape() -> None:
     """States can be told apart with no colour at all."""
     looks = [(mark.letters, mark.shape) for mark in MARKS.values()]
-    assert set(MARKS) == {*Class, Verdict.FAILS_WHEN_RUN, *State} - {State.UNKNOWN, State.CLEAR}
+    assert set(MARKS) == {*Class, NOT_YET, Verdict.FAILS_WHEN_RUN, *State} - {State.UNKNOWN, State.CLEAR}
     assert len({letters for letters, _ in looks}) == len(looks)
 
 

@@ -113,7 +113,7 @@ def test_rows_say_each_answer_once() -> None:
         (
             "workarounds",
             "half: all in FP16",
-            "builds, INT8 4/5 (the best); costs accuracy; outputs off by 0.5 at most, cosine 0.900000; proven by a.b",
+            "builds, INT8 4/5 (the best); costs accuracy; outputs off by 0.5 at most, cosine 0.900000; as in a.b",
         ),
         ("workarounds", "vain", "in vain: fails to build (no-luck)"),
         ("workarounds", "identity", "nothing to change"),

@@ -1,0 +1,74 @@
+"""What a version does not have yet, by tables and signatures: a type, an operator or a call that came later; pure.
+
+Such a failure is no fault of the version, and a later version that has it mends none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+from packaging.version import Version
+
+from harness.engines import ENGINES
+from harness.judge.names import since
+from harness.judge.signatures import load_signatures
+from harness.known.model import Known, TargetView, VariantView, Yet
+from harness.layers.datatype import precision_of
+from harness.matrix.operators import operator_tables, tables_around
+from harness.words import CLASSES, Basis, Class, Engine, Precision
+
+#: The signatures of a parser that refuses a type and an operator; the graph and the tables tell which.
+_TYPE, _OPERATOR = "initializer-refused", "no-importer"
+
+
+def not_yet(cell: Known, variant: VariantView, target: TargetView) -> Yet | None:
+    """Return what a cell failed for that its version does not have yet, as far as sources tell; None else.
+
+    Only engines whose operators are tabled are told so. A cell that failed for another cause lacks nothing.
+    """
+    if not ENGINES[Engine(target.engine)].tabled or cell.stands is None:
+        return None
+    if CLASSES[cell.stands].breaks != "builds":
+        return None
+    every = (
+        each for each in _lacking(cell, variant, target) if Version(each.since) > Version(target.version)
+    )
+    return max(every, key=lambda each: Version(each.since), default=None)
+
+
+def _lacking(cell: Known, variant: VariantView, target: TargetView) -> Iterator[Yet]:
+    """Yield what a refused graph holds that came with some version."""
+    found, signature = cell.static, cell.signature or ""
+    if cell.basis is Basis.LISTED and found and found.operator and found.restriction == "no importer":
+        yield from _operators([found.operator])
+    if came := _came().get(signature):
+        yield came
+    if signature == _TYPE:
+        kinds = {precision_of(each.split(" ")[0]) for each in variant.graph.types.values()}
+        names = sorted(str(kind).upper() for kind in kinds - {Precision.UNKNOWN})
+        yield from (Yet(name, release) for name in names if (release := _first_of(name)))
+    # Of a report without a cause too: no graph is read without an importer.
+    if signature == _OPERATOR or (not signature and cell.stands is Class.PARSE_FAILED):
+        before, _ = tables_around(target.version)
+        yield from _operators(
+            node.op for node in variant.graph.nodes if before and node.op not in before.importers
+        )
+
+
+def _operators(names: Iterable[str]) -> Iterator[Yet]:
+    yield from (Yet(name, release) for name in names if (release := since(name)))
+
+
+@cache
+def _came() -> Mapping[str, Yet]:
+    return {each.id: Yet(**each.came) for each in load_signatures() if each.came}
+
+
+@cache
+def _first_of(kind: str) -> str:
+    """Return the first of NVIDIA's tables in which an importer takes a type, "" for a type that none names."""
+    tables = operator_tables()
+    return next(
+        (each.release for each in tables if any(kind in it.types for it in each.importers.values())), ""
+    )
