@@ -348,7 +348,7 @@ def check_variant(variant: Variant, model: onnx.ModelProto) -> None:
     check_flags(f"{where} flags", recipe.flags)
     parser_flags = (name for name, _ in recipe.parser_flags)
     _check(f"{where} parser_flags names the parser flag", parser_flags, sorted(PARSER_FLAGS), _NO_FLAG)
-    gone = "which is not in its graph (leave precision out to go by what the graph asks)"
+    gone = "which is not in its graph (without precision the graph's own types count)"
     _check(f"{where} precision names the node", (node for node, _ in variant.precision or ()), nodes, gone)
     _check(f"{where} mark_outputs names the tensor", recipe.mark_outputs, tensors)
     _check(f"{where} a profile is for the input", (profile.input for profile in recipe.profiles), inputs)

@@ -270,7 +270,7 @@ def test_a_measurement_of_another_gpu_of_the_generation_makes_it_vary() -> None:
         )
         found = step(before, after)
         assert [str(each.kind) for each in found.rows] == kinds
-        assert found.breaks is (kinds == ["precision_lost"])
+        assert bool(found.worse) is (kinds == ["precision_lost"])
 
 
 def test_what_a_variant_shows_is_not_named_again_among_reported_troubles() -> None:
