@@ -23,7 +23,7 @@ from harness.record.store import Store
 from harness.run.commands import published_lines
 from harness.run.local import How
 from harness.run.prepared import with_models
-from harness.shipped import published
+from harness.shipped import published, shipped
 
 if TYPE_CHECKING:
     from harness.report.model import Results
@@ -130,7 +130,8 @@ def results_path(options: argparse.Namespace) -> Path:
 
 
 def _has_cases(options: argparse.Namespace) -> bool:
-    return is_own(options, "cases") and options.cases.is_dir()
+    known = shipped("cases").resolve()
+    return is_own(options, "cases") and options.cases.is_dir() and options.cases.resolve() != known
 
 
 def write_report(project: Project, store: Store, folder: Path | None = None) -> Results:
