@@ -58,7 +58,9 @@ def against(judgement: Judgement, variant: Variant, claims: Sequence[Expectation
     if claim is None or cls in UNJUDGED:
         return judgement
     judgement = replace(judgement, part=_part(judgement, cls))
-    found = _precision(judgement, claim, variant.accepted, seen) if seen.wish.demanded else judgement
+    # A record without nodes does not tell what the graph asks for.
+    told = seen.wish.demanded and bool(seen.outcome.nodes)
+    found = _precision(judgement, claim, variant.accepted, seen) if told else judgement
     return found if _bad(found, cls) else _latency(found, claim, seen)
 
 

@@ -68,6 +68,7 @@ def test_a_new_case_is_written_here_and_never_beside_those_that_are_shipped(
     monkeypatch.setattr("harness.shipped._PACKAGE", tmp_path / "package" / "harness")
     monkeypatch.chdir(tmp_path / "here")
     onnx.save(data.model(), tmp_path / "model.onnx")
+    (tmp_path / "here" / "matrix.yaml").touch()
     assert main(["new", "mine", "--from", "../model.onnx"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("cases/mine.py: ")

@@ -173,6 +173,10 @@ def test_what_was_kept_and_asked_for_is_part_of_what_was_accepted(
     assert bool(judgement.gained) is ("keeps more" in judgement.sentence)
 
 
+def test_a_record_that_tells_of_no_nodes_is_held_to_its_class_alone() -> None:
+    assert again(TWO, {}).judgement.verdict is Verdict.EXPECTED
+
+
 def test_accepting_what_was_raised_raises_the_floor() -> None:
     assert again(TWO, THREE).judgement.verdict is Verdict.EXPECTED
     assert again(THREE, TWO).judgement.verdict is Verdict.REGRESSED
