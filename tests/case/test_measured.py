@@ -64,7 +64,7 @@ def test_gpus_stand_under_their_target_by_compute_capability_and_product(tmp_pat
         "  cells:\n"
         "    toy:\n"
         "      one: built\n"
-        "      two: build_failed no-int8-convolution\n"
+        "      two: [build_failed no-int8-convolution, '/a, b', '/c: d']\n"
         "  gpus:\n"
         "    '7.5':\n"
         "      Tesla T4:\n"
