@@ -105,6 +105,8 @@ def formed(text: str) -> str:
     text = re.sub(r"(?:\{\}\s*)+\{\}", "{}", " ".join(text.split()))
     # A condition before the words is none of them.
     text = re.sub(r"\A\{\}(?=[A-Z])", "", text)
+    # A word before a bar is taken for the name of a container, and cut off with the line's head.
+    text = re.sub(r"\A(?:FAILED|PASSED) \| |\A(?:ERROR|Warning|\[TRT\]):? (?=\S)", "", text)
     words = re.findall(r"[A-Za-z][A-Za-z'-]+", text.replace("{}", " "))
     enough = len(words) >= _LEAST_WORDS and sum(map(len, words)) >= _LEAST_LETTERS
     return text.strip() if enough else ""

@@ -27,7 +27,7 @@ _CONDITION = re.compile(
 #: The signs of a plugin in a layer's name, a runner or a message.
 _PLUGIN = re.compile(r"PluginV\d|PLUGIN_V\d|\bplugin|Plugin\w*::|\w_TRT\b")
 #: Characters of a line that are looked at.
-_LOOKED_AT = 4000
+_LOOKED_AT = 2000
 
 
 @dataclass(frozen=True)

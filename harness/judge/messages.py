@@ -19,7 +19,7 @@ TABLE = FOLDER / "messages.tsv"
 #: What is filled in, in a form.
 HOLE = "{}"
 #: Words in a row of a form by which a message is looked up; characters of a message that are looked at.
-_RUN, _LOOKED_AT = 3, 4000
+_RUN, _LOOKED_AT = 3, 2000
 #: Words that a form needs to be looked for whoever speaks; a shorter one needs its tool.
 _ENOUGH = 4
 _WORD = re.compile(r"\S+")
