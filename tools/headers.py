@@ -20,7 +20,9 @@ _OLDER = frozenset(("buildEngine", "createNetwork"))
 
 def main(arguments: list[str]) -> int:
     """Print the methods that no header has, and those that some versions lack."""
-    versions = {name: methods(Path(folder)) for name, _, folder in (each.partition("=") for each in arguments)}
+    versions = {
+        name: methods(Path(folder)) for name, _, folder in (each.partition("=") for each in arguments)
+    }
     rows = read_document(FOLDER / "engine.yaml", start="").data["methods"]
     missing = 0
     for name in (each for row in rows for each in row["methods"]):

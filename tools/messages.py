@@ -20,7 +20,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness.judge.messages import TABLE, Form, claimed, load_forms, load_groups
+from harness.judge.messages import TABLE, groups, load_forms
 
 #: A tool's files, and the places in them where it prints an error or a warning.
 _PLACES = {
@@ -70,18 +70,28 @@ def main(arguments: list[str]) -> int:
         for site in sites(tool, Path(folder)):
             level, source, versions = found.get((tool, site.form), (site.level, site.file, set()))
             found[tool, site.form] = level, site.file or source, versions | {version}
-    groups = load_groups()
     rows = []
     for (tool, form), (level, source, versions) in sorted(found.items()):
         known = sorted(versions, key=Version)
-        whole = Form(tool, level, form, "", " ".join(known), source)
-        rows.append("\t".join((tool, level, claimed(whole, groups), " ".join(known), source, form)))
+        rows.append("\t".join((tool, level, claimed(tool, form, source), " ".join(known), source, form)))
     TABLE.write_text(
         "tool\tlevel\tgroup\tversions\tsource\tform\n" + "\n".join(rows) + "\n", encoding="utf-8"
     )
-    unclaimed = sum(row.split("\t")[2] == "" for row in rows)
-    print(f"{len(rows)} forms, {unclaimed} that no group claims")
+    said = sum(row.split("\t")[2].endswith("-says") for row in rows)
+    print(f"{len(rows)} forms, {said} that no group claims by its words")
     return 0
+
+
+def claimed(tool: str, form: str, source: str) -> str:
+    """Return the id of the first group that claims a form of a tool."""
+    for group in groups()["groups"]:
+        words = any(
+            form.startswith(claim[1:]) if claim[:1] == "^" else claim in form
+            for claim in group.get("claims", ())
+        )
+        if group["tool"] == tool and (words or any(part in source for part in group.get("files", ()))):
+            return str(group["id"])
+    return ""
 
 
 def sites(tool: str, folder: Path) -> Iterator[Site]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from harness.document import read_document
+from harness.judge.messages import FOLDER, Meaning
 
 _CODE = re.compile(r"Error Code:? (\d{1,2})\b|\AError\[(\d{1,2})\]|\A(\d{1,2}): ")
 _PLACE = re.compile(
@@ -44,93 +44,71 @@ class Anatomy:
     plugin: bool = False
 
 
-@dataclass(frozen=True)
-class General:
-    """What follows from the parts of a line alone."""
-
-    title: str
-    cause: str
-    advice: str
-
-
 @lru_cache
 def tables() -> dict[str, Any]:
     """Return engine.yaml, which is shipped tested, with its patterns compiled and its rows by name."""
-    data: dict[str, Any] = dict(
-        read_document(Path(__file__).with_name("tables") / "engine.yaml", start="").data
-    )
+    data: dict[str, Any] = dict(read_document(FOLDER / "engine.yaml", start="").data)
     data["methods"] = {name: row for row in reversed(data["methods"]) for name in row["methods"]}
     data["sources"] = {name: row for row in data["sources"] for name in row["files"]}
     data["conditions"] = [(re.compile(row["match"]), row) for row in data["conditions"]]
-    nothing = r"(?!)"
-    data["speakers"] = [
-        (each["name"], re.compile(each.get("head", nothing)), re.compile(each["text"]))
-        for each in data["speakers"]
-    ]
+    for each in data["speakers"]:
+        each |= {"head": re.compile(each.get("head", "(?!)")), "text": re.compile(each["text"])}
     return data
 
 
 def speaker(text: str, head: str = "") -> str:
     """Return who says a text that stands behind a head, "" if neither tells."""
-    return next(
-        (
-            name
-            for name, at, said in tables()["speakers"]
-            if at.search(head) or said.search(text[:_LOOKED_AT])
-        ),
-        "",
-    )
+    text = text[:_LOOKED_AT]
+    who = (each for each in tables()["speakers"] if each["head"].search(head) or each["text"].search(text))
+    return next((each["name"] for each in who), "")
 
 
 def take_apart(text: str, head: str = "") -> Anatomy:
     """Return the parts of a line."""
     text = text[:_LOOKED_AT]
-    code, condition = (
-        next(filter(None, found.groups()), "") if (found := each.search(text)) else ""
-        for each in (_CODE, _CONDITION)
+    code, condition, place, interface = (
+        each.search(text) for each in (_CODE, _CONDITION, _PLACE, _INTERFACE)
     )
-    place, interface = (
-        found.groupdict("") if (found := each.search(text)) else {} for each in (_PLACE, _INTERFACE)
-    )
+    at = place.groupdict("") if place else {}
+    of = interface.groupdict("") if interface else {}
     return Anatomy(
         speaker(text, head),
-        int(code or 0),
-        place.get("file") or place.get("old") or place.get("plain") or "",
-        (place.get("function") or place.get("method") or "").rpartition("::")[2],
-        interface.get("interface") or "",
-        interface.get("method") or interface.get("free") or "",
-        condition.strip(),
+        int(code[code.lastindex or 0]) if code else 0,
+        next(filter(None, (at.get(name) for name in ("file", "old", "plain"))), ""),
+        (at.get("function") or at.get("method") or "").rpartition("::")[2],
+        of.get("interface") or "",
+        of.get("method") or of.get("free") or "",
+        condition[condition.lastindex or 0].strip() if condition else "",
         bool(_PLUGIN.search(text)),
     )
 
 
-def general(apart: Anatomy) -> General | None:
+def general(apart: Anatomy) -> Meaning | None:
     """Return what the parts of a line of the engine's mean, None where they say too little."""
     methods, phases, codes = (tables()[name] for name in ("methods", "phases", "codes"))
     names = (f"{apart.interface}.{apart.method}", apart.method, apart.function)
     method: dict[str, str] = next((methods[name] for name in names if name in methods), {})
-    condition: dict[str, str] = next(
-        (row for match, row in tables()["conditions"] if apart.condition and match.search(apart.condition)),
-        {},
-    )
+    failed = (row for match, row in tables()["conditions"] if match.search(apart.condition))
     source: dict[str, str] = tables()["sources"].get(apart.file, {})
-    if apart.speaker not in ("engine", "parser", "") or not (method or source or condition):
+    own: dict[str, str] = next(failed, {}) or method
+    if apart.speaker not in ("engine", "parser", "") or not (own or source):
         return None
     phase = "plugin" if source.get("phase") == "plugin" else (method or source).get("phase", "")
     where = f"{apart.interface}::{apart.method}".strip(":") or (apart.function if method else "")
+    stopped = "TensorRT stopped" + (f" in {where}" if where and phase != "plugin" else "")
+    coded = 0 < apart.code < len(codes) and not own
     said = (
         f"It stopped in {source['part']}." if source and not apart.interface else "",
-        (condition or method).get("means", ""),
+        own.get("means", ""),
         f"The condition that failed: {apart.condition}." if apart.condition else "",
-        f"Its code {apart.code} stands for {codes[apart.code]}."
-        if 0 < apart.code < len(codes) and not (condition or method)
-        else "",
+        f"Its code {apart.code} stands for {codes[apart.code]}." if coded else "",
     )
-    stopped = f"TensorRT stopped in {where}" if where and phase != "plugin" else "TensorRT stopped"
-    own = {} if phase == "plugin" or (apart.plugin and not method) else condition or method
-    advice = own.get("do") or phases["plugin" if apart.plugin else phase or "run"]["do"]
-    return General(
-        ", ".join(filter(None, (stopped, phases[phase]["when"] if phase else ""))),
-        " ".join(filter(None, said)),
-        advice,
+    if phase == "plugin" or (apart.plugin and not method):
+        own = {}
+    return Meaning(
+        "parser-stopped" if apart.speaker == "parser" else "engine-stopped",
+        phase=phase,
+        title=", ".join(filter(None, (stopped, phases[phase]["when"] if phase else ""))),
+        cause=" ".join(filter(None, said)),
+        advice=own.get("do") or phases["plugin" if apart.plugin else phase or "run"]["do"],
     )

@@ -13,30 +13,16 @@ from itertools import islice
 from harness.judge.anatomy import general, speaker, tables, take_apart
 from harness.judge.findings import SEE_ABOVE, Explanation, Finding, explained, line_of
 from harness.judge.logs import Said, read_log
-from harness.judge.messages import Match, known_message, load_groups
+from harness.judge.messages import Match, Meaning, groups, known_message
 
 #: Signatures that only repeat what the engine says: the parts of the line say more.
 _ECHOES = frozenset({"usage-error", "builder-assertion"})
 #: Signatures of lines that follow from others: who speaks tells where to look, if the others are not in the log.
 _FOLLOWERS = frozenset({"follows-a-failure", "engine-not-loaded"})
-#: The findings that are told by the parts of a line alone, of the engine and of its parser.
-_BY_PARTS = ("engine-stopped", "parser-stopped")
-#: Modules of a traceback that tell who raised; messages before one in which they are looked for.
-_MODULES = re.compile(
-    r"site-packages/(torch_tensorrt|polygraphy|onnxruntime|tensorrt_llm)\b|(torch/onnx)/", re.ASCII
-)
-_RAISERS = {
-    "torch_tensorrt": "torch-tensorrt",
-    "onnxruntime": "ort",
-    "tensorrt_llm": "tensorrt-llm",
-    "torch/onnx": "torch-onnx",
-}
-_BEFORE = 40
-#: A line that tells of a fault, and one of Python's source, in a traceback.
+#: A line that tells of a fault.
 _FAULT = re.compile(r"[Ee]rror|[Ff]ail|[Cc]annot|[Ii]nvalid")
-_SOURCE = ("raise ", "return ", "assert ")
-#: Findings of one group that are told one by one; characters of a message in a text; warnings that are looked up.
-_MOST_ALIKE, _MOST_SAID, _MOST_WARNINGS = 3, 200, 2000
+#: Findings of one group told one by one; characters of a message told; warnings looked up; lines of a traceback.
+_MOST_ALIKE, _MOST_SAID, _MOST_WARNINGS, _BEFORE = 3, 200, 2000, 40
 _ORDER = ("failure", "warning", "harmless")
 
 
@@ -44,16 +30,17 @@ def explain(log: str | Iterable[str], version: str = "") -> Explanation:
     """Return the explanation of a log, or of a line of one; `version` is TensorRT's, if the log does not name it."""
     said = read_log(re.split(r"\r\n|\n|\r", log) if isinstance(log, str) else log)
     found = explained(said, version)
-    findings = [
-        _with_parts(said, each) if found.causes else _of_follower(said, each) for each in found.findings
-    ]
+    findings = [_told_more(said, each, alone=not found.causes) for each in found.findings]
     known, left = _by_tables(said, found)
     every = sorted([*findings, *known], key=lambda each: _ORDER.index(each.kind))
     return Explanation(tuple(every), left, found.version)
 
 
-def _with_parts(said: Said, finding: Finding) -> Finding:
-    """Return a finding that only echoes the engine with what the parts of its line mean."""
+def _told_more(said: Said, finding: Finding, *, alone: bool) -> Finding:
+    """Return a finding that only echoes the engine, or that follows from lines not in the log, with what is known."""
+    match = _match(said, finding.message) if alone and finding.id in _FOLLOWERS else None
+    if match and not (match.meaning.fault or match.meaning.follows):
+        return _of_message(said, finding.message, match)
     apart = take_apart(finding.message, said.heads.get(finding.message, ""))
     parts = general(apart) if finding.id in _ECHOES else None
     if parts is None:
@@ -62,18 +49,10 @@ def _with_parts(said: Said, finding: Finding) -> Finding:
     return replace(finding, title=parts.title, cause=cause, advice=parts.advice)
 
 
-def _of_follower(said: Said, finding: Finding) -> Finding:
-    """Return what a line that follows from others means, if no other is in the log and its tool is known."""
-    match = _match(said, finding.message) if finding.id in _FOLLOWERS else None
-    if match is None or match.meaning.fault or match.meaning.follows:
-        return finding
-    return _of_message(said, finding.message, match)
-
-
 def _by_tables(said: Said, found: Explanation) -> tuple[list[Finding], tuple[str, ...]]:
     """Return findings for lines that no signature knows, and the lines that the tables do not know either."""
     told: dict[str, list[Finding]] = {}
-    left = dict.fromkeys(text for text in found.unknown if not text.startswith(_SOURCE))
+    left = dict.fromkeys(text for text in found.unknown if not re.match(r"(?:raise|return|assert) ", text))
     for text in (*left, *_warnings(said, found)):
         made = _of_line(said, text)
         if made is None:
@@ -91,9 +70,9 @@ def _by_tables(said: Said, found: Explanation) -> tuple[list[Finding], tuple[str
 def _after(found: Explanation, finding: Finding) -> Finding:
     """Return what was told of parts alone as a consequence, if it stands behind a cause that is known."""
     causes = [each.where for each in found.causes]
-    if finding.id not in _BY_PARTS or not causes or finding.where < min(causes):
-        return finding
-    return replace(finding, kind="harmless", advice=SEE_ABOVE)
+    if finding.id.endswith("-stopped") and causes and finding.where >= min(causes):
+        return replace(finding, kind="harmless", advice=SEE_ABOVE)
+    return finding
 
 
 def _warnings(said: Said, found: Explanation) -> Iterator[str]:
@@ -110,60 +89,47 @@ def _who(said: Said, text: str) -> str:
         return who
     order = [each.strip() for _, each in said.order]
     at = order.index(text) if text in order else 0
-    lines = (each.replace("\\", "/") for each in order[max(0, at - _BEFORE) : at])
-    modules = [match[1] or match[2] for each in lines for match in _MODULES.finditer(each)]
-    return _RAISERS.get(modules[-1], modules[-1]) if modules else ""
+    raised = "\n".join(order[max(0, at - _BEFORE) : at]).replace("\\", "/")
+    places: dict[int, str] = {raised.rfind(place): who for place, who in tables()["modules"].items()}
+    return (places | {-1: ""})[max(places)]
 
 
 def _match(said: Said, text: str) -> Match | None:
-    who = _who(said, text)
-    return (
-        None
-        if who and who not in load_groups().tools
-        else known_message(text.replace("NvTensorRTRTX EP", "TensorRT EP"), who)
-    )
+    who, text = _who(said, text), text.replace("NvTensorRTRTX EP", "TensorRT EP")
+    return known_message(text, who) if not who or who in groups()["tools"] else None
 
 
 def _of_line(said: Said, text: str) -> Finding | None:
     match = _match(said, text)
     if match is not None:
         return _of_message(said, text, match)
-    if re.search(tables()["died"]["text"], text):
-        return _of_death(said, text)
     apart = take_apart(text, said.heads.get(text, ""))
     says = apart.code or apart.condition or _FAULT.search(text)
     parts = general(apart) if says and said.severities.get(text) != "WARNING" else None
-    name = _BY_PARTS[apart.speaker == "parser"]
-    return _made(said, text, name, parts.title, parts.cause, parts.advice) if parts else None
+    return _made(said, text, parts) if parts else _of_death(said, text)
 
 
 def _of_message(said: Said, text: str, match: Match) -> Finding:
-    tool, meaning = load_groups().tools[match.form.tool], match.meaning
-    kind = "warning" if said.severities.get(text) == "WARNING" and match.kind == "failure" else match.kind
-    cause = match.filled(meaning.cause)
-    cause = (
-        f"{cause} {tool} says: {' '.join(text.split())[:_MOST_SAID]}"
-        if meaning.fault
-        else f"{tool} says so ({meaning.phase}). {cause}"
-    )
-    name, title, advice = (
-        meaning.id or f"{match.form.tool}-says",
-        match.filled(meaning.title),
-        match.filled(meaning.advice),
-    )
-    return replace(_made(said, text, name, title, cause, advice), kind=kind, harmless_where=meaning.harmless)
+    tool, meaning = groups()["tools"][match.form.tool], match.meaning
+    kind = meaning.kind or ("failure" if match.form.level == "E" else "warning")
+    kind = "warning" if said.severities.get(text) == "WARNING" and kind == "failure" else kind
+    cause = f"{tool} says so ({meaning.phase}). {meaning.cause}"
+    if meaning.fault:
+        cause = f"{meaning.cause} {tool} says: {' '.join(text.split())[:_MOST_SAID]}"
+    title, cause, advice = map(match.filled, (meaning.title, cause, meaning.advice))
+    return _made(said, text, replace(meaning, title=title, cause=cause, advice=advice, kind=kind))
 
 
 def _of_death(said: Said, text: str) -> Finding | None:
     """Return a finding for a program that died without a word, by the last milestone of the log."""
     died = tables()["died"]
-    for milestone in died["milestones"]:
-        if any(re.search(milestone["text"], each) for _, each in said.order):
-            return _made(
-                said, text, "process-died", f"The program died {milestone['when']}", died["cause"], died["do"]
-            )
-    return None
+    lines = [each for _, each in said.order] if re.search(died["text"], text) else []
+    reached = (row["when"] for row in died["milestones"] for each in lines if re.search(row["text"], each))
+    when = next(reached, "")
+    told = Meaning("process-died", f"The program died {when}", died["cause"], died["do"])
+    return _made(said, text, told) if when else None
 
 
-def _made(said: Said, text: str, name: str, title: str, cause: str, advice: str) -> Finding:  # noqa: PLR0913, PLR0917
-    return Finding(name, title, cause, advice, line_of(said, text), "", "", "", "failure", text)
+def _made(said: Said, text: str, told: Meaning) -> Finding:
+    where, kind = line_of(said, text), told.kind or "failure"
+    return Finding(told.id, told.title, told.cause, told.advice, where, told.harmless, "", "", kind, text)
