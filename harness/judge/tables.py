@@ -20,7 +20,7 @@ _ECHOES = frozenset({"usage-error", "builder-assertion"})
 #: Signatures of lines that follow from others: who speaks tells where to look, if the others are not in the log.
 _FOLLOWERS = frozenset({"follows-a-failure", "engine-not-loaded"})
 #: A line that tells of a fault.
-_FAULT = re.compile(r"[Ee]rror|[Ff]ail|[Cc]annot|[Ii]nvalid")
+_FAULT = re.compile(r"[Ee]rror|[Ff]ail|[Cc]annot|[Ii]nvalid|While parsing node")
 #: Findings of one group told one by one; characters of a message told; warnings looked up; lines of a traceback.
 _MOST_ALIKE, _MOST_SAID, _MOST_WARNINGS, _BEFORE = 3, 200, 2000, 40
 _ORDER = ("failure", "warning", "harmless")

@@ -217,7 +217,7 @@ def test_each_row_of_the_engines_table_is_whole() -> None:
 
 def test_a_plugins_failing_run_is_not_called_a_fault_of_the_builder() -> None:
     (found,) = explain(
-        "[E] [TRT] 2: [pluginV2DynamicExtRunner.cpp::execute::115] Error Code 2: Internal Error (Assertion status == kSTATUS_SUCCESS failed. )"
+        "[E] [TRT] 2: [pluginV2DynamicExtRunner.cpp::execute::115] Error Code 2: Internal Error (Assertion status == 0 failed. )"
     ).causes
     assert (found.id, found.title) == ("builder-assertion", "TensorRT stopped, in a plugin")
 
