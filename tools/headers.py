@@ -20,6 +20,9 @@ _OLDER = frozenset(("buildEngine", "createNetwork"))
 
 def main(arguments: list[str]) -> int:
     """Print the methods that no header has, and those that some versions lack."""
+    if not arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
     versions = {
         name: methods(Path(folder)) for name, _, folder in (each.partition("=") for each in arguments)
     }

@@ -36,7 +36,7 @@ class Form:
     @property
     def pieces(self) -> list[str]:
         """Return the fixed parts of the form."""
-        return [" ".join(each.split()) for each in self.form.split(HOLE) if each.strip()]
+        return [" ".join(each.split()) for each in self.form.replace('"', "").split(HOLE) if each.strip()]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _index() -> dict[tuple[str, ...], list[Form]]:
     """Return the forms by a run of words that each message of theirs has; a word beside a hole may go on."""
     index: dict[tuple[str, ...], list[Form]] = {}
     for form in load_forms():
-        runs = [part.split(" ")[at > 0 :] for at, part in enumerate(form.form.split(HOLE))]
+        runs = [part.split(" ")[at > 0 :] for at, part in enumerate(form.form.replace('"', "").split(HOLE))]
         ends = [*([None if run[-1:] == [""] else -1 for run in runs[:-1]]), None]
         whole = [[word for word in run[:end] if word] for run, end in zip(runs, ends, strict=True)]
         best = max(whole, key=lambda run: (min(len(run), _RUN), sum(map(len, run))))
@@ -103,8 +103,8 @@ def _index() -> dict[tuple[str, ...], list[Form]]:
 
 
 def known_message(text: str, speaker: str = "") -> Match | None:
-    """Return the known message that a text holds, the one with the most words of its own; `speaker` is a tool."""
-    words = text[:_LOOKED_AT].split()
+    """Return the known message in a text, as it is or in quotes: that with the most words; `speaker` is a tool."""
+    words = text[:_LOOKED_AT].replace('"', "").split()
     best: tuple[int, Form, tuple[str, ...]] | None = None
     for form in _candidates(words):
         fixed = sum(map(len, form.pieces))

@@ -222,6 +222,11 @@ def test_a_plugins_failing_run_is_not_called_a_fault_of_the_builder() -> None:
     assert (found.id, found.title) == ("builder-assertion", "TensorRT stopped, in a plugin")
 
 
+def test_a_message_within_a_condition_is_known_by_its_own_words() -> None:
+    (found,) = explain(printed(Form("parser", "E", "", "", "", "Failed to register layer."))).causes
+    assert found.id == "parser-network"
+
+
 # ---- what stands before and after
 
 
