@@ -21,7 +21,8 @@ from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.builds import BuiltLayer, Change, built_layers, changes
 from harness.judge.complaints import INPUT, MODEL
-from harness.judge.findings import Explanation, Finding, explain, fits
+from harness.judge.findings import Explanation, Finding, fits
+from harness.judge.tables import explain
 from harness.layers.names import is_region
 from harness.layers.tactics import Reader
 from harness.shipped import shipped
