@@ -45,7 +45,7 @@ lint: $(VENV)/dev.stamp
 # The agent runs on Python 3.8, and evaluates its annotations there.
 	$(BIN)/vermin --quiet --violations --target=3.8- --eval-annotations --feature union-types harness/agent harness/plan/repro.py tests/agent/faulty.py
 	$(BIN)/hadolint docker/*.Dockerfile
-	$(BIN)/shellcheck docker/plugin/build.sh $(filter-out .ci/environment,$(wildcard .ci/*))
+	$(BIN)/shellcheck docker/plugin/build.sh harness/cli/start/gate.sh $(filter-out .ci/environment,$(wildcard .ci/*))
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/zizmor --offline --quiet .github/workflows action.yml

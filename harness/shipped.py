@@ -19,6 +19,11 @@ def shipped(name: str) -> Path:
     return (_INSTALLED if installed() else _PACKAGE.parent) / name
 
 
+def published() -> Path:
+    """Return the folder of the published results that come with the harness."""
+    return _INSTALLED / "published" if installed() else _PACKAGE.parent / "reports" / "published"
+
+
 def looked_up(given: str | Path | None, usual: str) -> Path:
     """Return the path that is given, else the usual one here, else the one that comes with the harness."""
     here = Path(usual if given is None else given)

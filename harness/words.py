@@ -218,11 +218,16 @@ def to_do(cls: Class) -> str:
     return f"{_INFINITIVE.get(verb, verb.removesuffix('s'))} {rest}".rstrip()
 
 
+#: The part of a cell that may regress.
+Part = Literal["class", "precision", "latency"]
+
+
 class Verdict(Word):
     """An outcome's class held against the claims about it.
 
     NOT_REPRODUCED: a claimed failure does not happen, and was never measured.
     FAILS_WHEN_RUN: the engine was only built here, and a claim says that it does not run or gives wrong numbers.
+    VARIES: a precision that was kept is lost, by a choice of the builder's that another build may make otherwise.
     """
 
     EXPECTED = "expected"
@@ -231,6 +236,7 @@ class Verdict(Word):
     FIXED = "fixed"
     NOT_REPRODUCED = "not_reproduced"
     REGRESSED = "regressed"
+    VARIES = "varies"
     NEW = "new"
     NOT_RUN = "not_run"
     INFRA = "infra"

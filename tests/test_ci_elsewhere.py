@@ -25,7 +25,7 @@ with open(os.environ["NOTES"], "a") as notes:
     notes.write(json.dumps([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]) + "\\n")
 if "--reports" in sys.argv:
     folder = pathlib.Path(sys.argv[sys.argv.index("--reports") + 1])
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "summary.md").write_text("of the run")
     sys.exit(int(os.environ["CODE"]))
 """
@@ -37,10 +37,8 @@ def workflow_steps() -> list[dict[str, Any]]:
 
 
 def action_step() -> dict[str, Any]:
-    (step,) = [
-        step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"] if "run" in step
-    ]
-    return dict(step)
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    return next(dict(step) for step in steps if "run" in step)
 
 
 def ran(tmp_path: Path, command: str, code: int = 0, **given: str) -> tuple[int, list[list[str]], str]:
@@ -68,17 +66,30 @@ def ran(tmp_path: Path, command: str, code: int = 0, **given: str) -> tuple[int,
     return done.returncode, [json.loads(line) for line in notes.read_text().splitlines()], summary.read_text()
 
 
-@pytest.mark.parametrize("step", [workflow_steps()[1], action_step()], ids=["workflow", "action"])
+SOME = {"EXPRESSION": "mish and not qdq", "TARGETS": "rtx17 ort131", "REPORTS": "my reports"}
+ALL = {"EXPRESSION": "", "TARGETS": "", "REPORTS": "reports"}
+
+
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("step", "given", "wanted"),
     [
-        ({"EXPRESSION": "", "TARGETS": "", "REPORTS": "reports"}, "run -k '' --reports reports"),
+        (workflow_steps()[1], ALL, "run -k '' --reports reports"),
         (
-            {"EXPRESSION": "mish and not qdq", "TARGETS": "rtx17 ort131", "REPORTS": "my reports"},
+            workflow_steps()[1],
+            SOME,
             "run -k 'mish and not qdq' --target rtx17 --target ort131 --reports 'my reports'",
         ),
+        (
+            action_step(),
+            ALL | {"FAIL_ON": "class,latency", "BASE": "", "GH_TOKEN": ""},
+            "run -k '' --fail-on class,latency --reports reports",
+        ),
+        (
+            action_step(),
+            SOME | {"FAIL_ON": "class", "BASE": "", "GH_TOKEN": ""},
+            "run -k 'mish and not qdq' --fail-on class --target rtx17 --target ort131 --reports 'my reports'",
+        ),
     ],
-    ids=["everything", "some"],
 )
 def test_the_step_runs_the_cells_that_are_asked_for(
     tmp_path: Path, step: dict[str, Any], given: dict[str, str], wanted: str
@@ -91,5 +102,5 @@ def test_the_step_runs_the_cells_that_are_asked_for(
 
 
 def test_the_action_hands_on_the_summary(tmp_path: Path) -> None:
-    said = ran(tmp_path, action_step()["run"], EXPRESSION="", TARGETS="", REPORTS="reports")
+    said = ran(tmp_path, action_step()["run"], 0, **ALL)
     assert said[2] == "of the run"

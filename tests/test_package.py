@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import shipped
+from harness import __version__, shipped
 
 pytestmark = pytest.mark.integration
 
@@ -53,7 +53,7 @@ def test_the_package_holds_the_harness_and_what_stands_at_the_repositorys_top(li
     inside = {name for name in files(library, "harness") if not name.startswith("harness/_shipped/")}
     assert inside == files(ROOT, "harness")
     copied = files(library / "harness" / "_shipped", ".")
-    assert copied == files(ROOT, "matrix.yaml", "cases", "docker")
+    assert copied == files(ROOT, "matrix.yaml", "cases", "docker") | {"published/results.json.xz"}
     assert {"matrix.yaml", "cases/measured.yaml", "docker/plugin/formats.h"} <= copied
 
 
@@ -87,9 +87,33 @@ def test_an_installed_harness_lists_what_came_with_it_in_an_empty_folder(
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("mish.fp32-ort131\n")
     assert "\ncommands, for this folder\n" in done.stdout
-    (said,) = done.stderr.splitlines()
+    said, published = done.stderr.splitlines()
+    assert published.startswith("no reports here: taking the published results ")
     assert said.startswith("no matrix.yaml and no cases here: taking what comes with trt-compat ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_installed_harness_tells_what_is_known_in_an_empty_folder(library: Path, tmp_path: Path) -> None:
+    """The published results come with it, and each command says that it takes those."""
+    for words, code, said in (
+        (("diff", "trt86", "trt106"), 1, "Breaks: "),
+        (("show", "mish.qdq-trt86"), 0, "last result, as "),
+        (("list", "-k", "mish.qdq-trt86"), 0, "ok (expected)"),
+        (("report",), 0, "report of the published results: reports/index.html"),
+    ):
+        done = installed(library, tmp_path, "-m", "harness", *words)
+        assert done.returncode == code, done.stderr
+        assert said in done.stdout
+        assert done.stderr.endswith(
+            f": taking the published results that come with trt-compat {__version__}\n"
+        )
+    assert "mish.qdq" in (tmp_path / "reports" / "results.csv").read_text()
+    assert (tmp_path / "reports" / "index.html").stat().st_size > 1_000_000
+
+
+def test_the_package_stays_small(wheel: Path) -> None:
+    """What is known of every version comes with it all the same."""
+    assert wheel.stat().st_size < 3_000_000
 
 
 def test_python_finds_what_came_with_it_as_the_command_does(library: Path, tmp_path: Path) -> None:

@@ -5,7 +5,14 @@ version brings as many again, so those are a file that a command writes and a pe
 target, version and GPU a later measurement that differs is a regression or a fix. A measurement without a GPU is
 about every GPU; one on a GPU is about its compute capability alone.
 
+What a variant asks of its nodes is the same on every target, and stands once, by precision and operator. A result names
+the nodes that lost it, those that the engine tells nothing of, and the latency on its GPU: the median, and the interval
+that holds it.
+
     schema: 1
+    asked:
+      mish:
+        qdq: {int8 Conv: [/a, /b]}
     rtx17:
       engine: tensorrt_rtx
       version: 1.7.1.116
@@ -25,7 +32,7 @@ about every GPU; one on a GPU is about its compute capability alone.
             measured: '2026-11-21'
             cells:
               mish:
-                qdq: ok
+                qdq: [ok, {ms: [0.0312, 0.0309, 0.0315]}]
 """
 
 from __future__ import annotations
@@ -34,21 +41,27 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
 from packaging.version import InvalidVersion, Version
 
 from harness.case.claims import Expectation
+from harness.case.floor import Asked
 from harness.case.model import Case, Variant
 from harness.document import Document, Form, Place, Problem, checked
 from harness.text import did_you_mean
-from harness.words import UNJUDGED, Basis, Class, Engine
+from harness.words import UNJUDGED, Basis, Class, Engine, Precision
 
 FILE = "measured.yaml"
 FORM = Form(Path(__file__).with_name("measured.schema.json"))
 _SCHEMA = 1
+_ASKED = "asked"
 _MEASURABLE = tuple(str(word) for word in Class if word not in UNJUDGED)
+_PRECISIONS = frozenset(map(str, Precision))
+#: What stands under `ms`.
+_TIMES = ("median", "least", "most")
 _HEAD = (
     "# What each cell was measured to end as, and the diagnosis where it failed. Written by\n"
     "# `trt-compat accept`; review its diff as you would code: a changed line is a changed claim.\n"
@@ -56,11 +69,17 @@ _HEAD = (
 
 
 class Result(NamedTuple):
-    """The end of a cell: its class, the diagnosis where it failed, and the nodes that are to blame, as far as known."""
+    """The end of a cell: its class, the diagnosis where it failed, and the nodes that are to blame, as far as known.
+
+    untold: nodes of which the engine does not tell the precision.
+    ms: the latency's median, and the least and the most of the interval that holds it; () without one to compare with.
+    """
 
     cls: Class
     signature: str | None = None
     nodes: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
+    ms: tuple[float, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +122,8 @@ class Measured:
                 targets=(self.target,),
                 signature=result.signature,
                 nodes=result.nodes,
+                untold=result.untold,
+                ms=result.ms,
                 compute_capability=self.compute_capability or None,
                 product=self.product,
             )
@@ -115,12 +136,38 @@ class Measured:
         return self._claims[result] if result else None
 
 
-def read(path: Path) -> tuple[Measured, ...]:
-    """Return the entries of a file, if there is one; raises HandledError with the line that is wrong."""
+#: The nodes that a variant asks a precision of, by case and variant.
+OfVariants = Mapping[tuple[str, str], tuple[Asked, ...]]
+
+
+class Baseline(NamedTuple):
+    """What was accepted: the measurements, and what each variant asked for; both are empty without a file."""
+
+    measured: tuple[Measured, ...] = ()
+    asked: OfVariants = MappingProxyType({})
+
+
+def read(path: Path) -> Baseline:
+    """Return what a file holds, if there is one; raises HandledError with the line that is wrong."""
     if not path.exists():
-        return ()
+        return Baseline()
     data = checked(path, FORM, _problems).data
-    return tuple(
+    asked = {
+        (case, variant): tuple(_asked(kinds))
+        for case, of_case in data.get(_ASKED, {}).items()
+        for variant, kinds in of_case.items()
+    }
+    return Baseline(tuple(_measurements(data)), asked)
+
+
+def _asked(kinds: Mapping[str, Sequence[str]]) -> Iterator[Asked]:
+    for kind, nodes in kinds.items():
+        precision, _, op = kind.partition(" ")
+        yield from (Asked(node, op, Precision(precision)) for node in nodes)
+
+
+def _measurements(data: Mapping[str, Any]) -> Iterator[Measured]:
+    return (
         Measured(
             target=name,
             engine=Engine(data[name]["engine"]),
@@ -143,7 +190,7 @@ def read(path: Path) -> tuple[Measured, ...]:
 def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Place, dict[str, Any]]]:
     """Yield the measurements on each GPU, and without: target, compute capability and product, place, fields."""
     for name, target in data.items():
-        if name == "schema":
+        if name in ("schema", _ASKED):
             continue
         if "cells" in target:
             yield (name, "", ""), (name,), target
@@ -153,39 +200,71 @@ def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Pl
 
 
 def _problems(document: Document) -> Iterator[Problem]:
+    for case, of_case in document.data.get(_ASKED, {}).items():
+        for variant, kinds in of_case.items():
+            for kind in kinds:
+                word = kind.partition(" ")[0]
+                if word not in _PRECISIONS or word == kind:
+                    place: Place = (_ASKED, case, variant, kind)
+                    sentence = "is no precision and operator; write such as `int8 Conv`"
+                    yield Problem(document.key_line(place), place, sentence)
     for _, whole, entry in _entries(document.data):
-        place: Place = (*whole, "version")
+        place = (*whole, "version")
         try:
             Version(entry["version"])
         except InvalidVersion:
             yield Problem(document.line(place), place, f"{entry['version']!r} is no version; correct it")
         for case, of_case in entry["cells"].items():
             for variant, held in of_case.items():
-                word = _ends(held).split(" ")[0]
-                if word not in _MEASURABLE:
-                    place = (*whole, "cells", case, variant)
-                    sentence = f"{word!r} is nothing that can be measured; {did_you_mean(word, _MEASURABLE)}"
-                    yield Problem(document.line(place), place, sentence)
+                place = (*whole, "cells", case, variant)
+                for further, sentence in _faults(held):
+                    yield Problem(document.line(place), (*place, *further), sentence)
 
 
-def _ends(held: str | Sequence[str]) -> str:
-    return held if isinstance(held, str) else held[0]
+def _faults(held: str | Sequence[Any]) -> Iterator[tuple[Place, str]]:
+    word = _ends(held).split(" ")[0]
+    if word not in _MEASURABLE:
+        yield (), f"{word!r} is nothing that can be measured; {did_you_mean(word, _MEASURABLE)}"
+    for at, each in enumerate(() if isinstance(held, str) else held):
+        if isinstance(each, dict) and len(each.get("ms", _TIMES)) != len(_TIMES):
+            yield (at, "ms"), f"must be three times: the {', '.join(_TIMES)}"
 
 
-def _result(held: str | Sequence[str]) -> Result:
+def _ends(held: str | Sequence[Any]) -> str:
+    return held if isinstance(held, str) else str(held[0])
+
+
+def _result(held: str | Sequence[Any]) -> Result:
     cls, _, signature = _ends(held).partition(" ")
-    return Result(Class(cls), signature.strip() or None, () if isinstance(held, str) else tuple(held[1:]))
+    rest = () if isinstance(held, str) else held[1:]
+    further: dict[str, Any] = {}
+    for each in rest:
+        further |= each if isinstance(each, dict) else {}
+    return Result(
+        Class(cls),
+        signature.strip() or None,
+        tuple(each for each in rest if isinstance(each, str)),
+        tuple(further.get("untold", ())),
+        tuple(map(float, further.get("ms", ()))),
+    )
 
 
 def _held(result: Result) -> str | _OneLine:
     ends = " ".join(filter(None, (result.cls, result.signature)))
-    return _OneLine((ends, *result.nodes)) if result.nodes else ends
+    fields = {"untold": list(result.untold), "ms": list(result.ms)}
+    further = {name: value for name, value in fields.items() if value}
+    whole = (ends, *result.nodes, *([further] if further else []))
+    return _OneLine(whole) if whole[1:] else ends
 
 
-class _OneLine(tuple[str, ...]):
+class _OneLine(tuple[Any, ...]):
     """A list that stands on one line."""
 
     __slots__ = ()
+
+
+class _Kinds(dict[str, list[str]]):
+    """A mapping that stands on one line."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -195,12 +274,22 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(
     _OneLine, lambda dumper, held: dumper.represent_sequence("tag:yaml.org,2002:seq", held, flow_style=True)
 )
+_Dumper.add_representer(
+    _Kinds, lambda dumper, held: dumper.represent_mapping("tag:yaml.org,2002:map", held, flow_style=True)
+)
 
 
-def text_of(targets: Iterable[Measured]) -> str:
-    """Return the file's text, the same for the same measurements."""
+def text_of(baseline: Baseline) -> str:
+    """Return the file's text, the same for the same measurements; of variants that were measured, what they ask for."""
     data: dict[str, Any] = {"schema": _SCHEMA}
-    every = list(targets)
+    every = baseline.measured
+    asked: dict[str, dict[str, _Kinds]] = {}
+    for case, variant in sorted({key for each in every for key in each.cells if key in baseline.asked}):
+        kinds = _Kinds()
+        for node in baseline.asked[case, variant]:
+            kinds.setdefault(f"{node.precision} {node.op}", []).append(node.node)
+        asked.setdefault(case, {})[variant] = kinds
+    data |= {_ASKED: asked} if asked else {}
     for name in dict.fromkeys(each.target for each in every):
         mine = sorted((each for each in every if each.target == name), key=_order)
         data[name] = {"engine": str(mine[0].engine)}
@@ -225,15 +314,15 @@ def _order(measured: Measured) -> tuple[list[int], str]:
     return [int(part) for part in capability.split(".")] if capability else [], measured.product
 
 
-def with_measured(cases: Iterable[Case], measured: Iterable[Measured]) -> tuple[Case, ...]:
-    """Return the cases with each variant's measurements added to its expectations."""
-    every = tuple(measured)
+def with_measured(cases: Iterable[Case], baseline: Baseline) -> tuple[Case, ...]:
+    """Return the cases with each variant's measurements added to its expectations, and what it asked for then."""
     return tuple(
-        dataclasses.replace(case, variants=tuple(_measured(case.name, variant, every) for variant in case))
+        dataclasses.replace(case, variants=tuple(_measured(case.name, variant, baseline) for variant in case))
         for case in cases
     )
 
 
-def _measured(case: str, variant: Variant, every: Iterable[Measured]) -> Variant:
-    found = (claim for each in every if (claim := each.expectation(case, variant.name)))
-    return dataclasses.replace(variant, expectations=(*variant.expectations, *found))
+def _measured(case: str, variant: Variant, baseline: Baseline) -> Variant:
+    found = [claim for each in baseline.measured if (claim := each.expectation(case, variant.name))]
+    asked = baseline.asked.get((case, variant.name)) if found else None
+    return dataclasses.replace(variant, expectations=(*variant.expectations, *found), accepted=asked)

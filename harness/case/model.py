@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 import onnx
 
 from harness.case.claims import Expectation, Link, Typed
+from harness.case.floor import Asked
 from harness.errors import HandledError
 from harness.text import did_you_mean
 from harness.words import Precision, Role, Typing
@@ -133,6 +134,7 @@ class Variant(Typed):
     `wished`), and () wants no precision. `build` returns the model, the same bytes at every call.
     `title` is the one-line claim that the report shows. `counterpart` names the variant of the same case that a
     workaround, control or twin is to be read against. `data` are arrays of its own, beside the case.
+    `accepted` is what it asked for when it was accepted; measured.yaml fills it in. None is not known.
     """
 
     name: str
@@ -145,6 +147,7 @@ class Variant(Typed):
     expectations: tuple[Expectation, ...] = ()
     tags: tuple[str, ...] = ()
     data: Data | None = None
+    accepted: tuple[Asked, ...] | None = None
 
     @property
     def recipe_sha256(self) -> str:
@@ -345,7 +348,8 @@ def check_variant(variant: Variant, model: onnx.ModelProto) -> None:
     check_flags(f"{where} flags", recipe.flags)
     parser_flags = (name for name, _ in recipe.parser_flags)
     _check(f"{where} parser_flags names the parser flag", parser_flags, sorted(PARSER_FLAGS), _NO_FLAG)
-    _check(f"{where} precision names the node", (node for node, _ in variant.precision or ()), nodes)
+    gone = "which is not in its graph (without precision the graph's own types count)"
+    _check(f"{where} precision names the node", (node for node, _ in variant.precision or ()), nodes, gone)
     _check(f"{where} mark_outputs names the tensor", recipe.mark_outputs, tensors)
     _check(f"{where} a profile is for the input", (profile.input for profile in recipe.profiles), inputs)
 

@@ -20,6 +20,7 @@ from harness.cli.options import (
     add_building,
     add_targets,
     add_where,
+    chosen,
     positive,
     writable,
     writable_file,
@@ -36,7 +37,6 @@ from harness.record.store import Store
 from harness.report.writer import build_report, results_json
 from harness.run.commands import published_lines
 from harness.scratch import Scratch
-from harness.text import did_you_mean
 
 _FILES = {
     "inputs": "an .npz with an array for each network input",
@@ -61,7 +61,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     _add_data(command)
     command.add_argument(
         "--fail-on",
-        type=_fail_on,
+        type=chosen(Trouble),
         default=frozenset({Trouble.BUILD, Trouble.INT8_LOSS}),
         metavar="WHAT",
         help="build, int8-loss and numbers, with commas between, or none (default: build,int8-loss)",
@@ -148,7 +148,7 @@ class _Shown:
                 self._further |= {each.judged.cell.id: each.further for each in event.answers}
         for line in lines(event, self._begun, self._options):
             self._doing.say(line)
-        if isinstance(event, Behind) and self._options.write:
+        if isinstance(event, Behind) and self._options.output:
             self._write(event)
 
     def report(self, folder: Path) -> None:
@@ -193,7 +193,7 @@ class _Shown:
 
     def _write(self, event: Behind) -> None:
         """Write the model that an answer found on the target that is meant."""
-        goal, (model, *_) = self._options.write, self._options.models
+        goal, (model, *_) = self._options.output, self._options.models
         wanted = self._options.after or self._options.targets[0]
         for each in (one for one in event.answers if one.target == wanted):
             made, further = each.made.get(event.question), each.further
@@ -204,40 +204,31 @@ class _Shown:
             try:
                 onnx.save(made, goal)
             except (OSError, ValueError) as error:
-                raise HandledError(f"--write {goal}: cannot be written ({error})") from error
+                raise HandledError(f"--output {goal}: cannot be written ({error})") from error
             self._doing.say(f"  written: {goal} ({name})")
             if outside(made) and goal.parent.resolve() != model.parent.resolve():
                 self._doing.say(f"  its weights stay in their files: move it to {model.parent}")
 
 
 def _refuse_unwritable(options: argparse.Namespace) -> None:
-    """Raise HandledError for a place that cannot be written, or if --write does not say which model is meant."""
+    """Raise HandledError for a place that cannot be written, or if --output does not say which model is meant."""
     if options.html:
         writable(options.html, "--html")
-    for option in ("json", "write"):
+    for option in ("json", "output"):
         if getattr(options, option):
             writable_file(getattr(options, option), f"--{option}")
-    if options.write is None:
+    if options.output is None:
         return
-    if any(options.write.exists() and options.write.samefile(each) for each in options.models):
-        raise HandledError(f"--write {options.write}: is the model itself; give another place")
+    if any(options.output.exists() and options.output.samefile(each) for each in options.models):
+        raise HandledError(f"--output {options.output}: is the model itself; give another place")
     if bool(options.leave_float) == options.workarounds:
         raise HandledError(
-            "--write writes what one of --leave-float and --try-workarounds found; give one of them"
+            "--output is for what one of --leave-float and --try-workarounds found; give one of them"
         )
     if len(options.models) > 1:
-        raise HandledError("--write is of one model, and several are named; check them one by one")
+        raise HandledError("--output is of one model, and several are named; check them one by one")
     if not options.after and len(options.targets) != 1:
-        raise HandledError("--write is of one target; name it with --to or --target")
-
-
-def _fail_on(text: str) -> frozenset[Trouble]:
-    words = [each.strip() for each in text.split(",") if each.strip() not in ("", "none")]
-    known = [str(each) for each in Trouble]
-    for each in words:
-        if each not in known:
-            raise argparse.ArgumentTypeError(f"{each!r} is nothing to fail on; {did_you_mean(each, known)}")
-    return frozenset(map(Trouble, words))
+        raise HandledError("--output is of one target; name it with --to or --target")
 
 
 def _add_further(command: argparse.ArgumentParser) -> None:
@@ -267,7 +258,8 @@ def _add_further(command: argparse.ArgumentParser) -> None:
         help="try every known way round on the model, and tell which help and what they cost",
     )
     command.add_argument(
-        "--write",
+        "-o",
+        "--output",
         type=Path,
         metavar="FILE",
         help="write the model that --leave-float or --try-workarounds found",

@@ -12,13 +12,15 @@ from packaging.version import Version
 from rich.console import Console
 from rich.text import Text
 
-from harness.cli.options import EXIT_OK, EXIT_REGRESSION, add_targets
+from harness.cli.options import EXIT_OK, EXIT_REGRESSION, add_fail_on, add_targets
+from harness.cli.project import results_path
 from harness.cli.terminal import wrapped
 from harness.compare.kinds import Kind
 from harness.compare.step import Step, StepRow, step
 from harness.errors import HandledError
 from harness.report.labels import KINDS
 from harness.report.model import Results, load_results, results_file
+from harness.report.step_summary import quiet, told
 from harness.text import did_you_mean, one_line, some, visible
 
 #: Characters of one part of a row, and rows of one kind.
@@ -46,8 +48,8 @@ _HEADS = (
 def add_diff(command: argparse.ArgumentParser) -> None:
     """Add the two sides."""
     command.description = (
-        "Say what changes from one target or report to another. The exit code is 1 where something that was measured "
-        "on both sides breaks or loses its precision; reports and latency change nothing in it."
+        "Say what changes from one target or report to another. The exit code is 1 where a part in --fail-on gets "
+        "worse of something that was measured on both sides; what is only reported changes nothing in it."
     )
     command.add_argument("before", metavar="A", help="a target, or a results.json or reports folder")
     command.add_argument(
@@ -57,7 +59,14 @@ def add_diff(command: argparse.ArgumentParser) -> None:
         help="the same of the other side; without one a table of the steps from target A to each later version",
     )
     add_targets(command, "of two reports, compare only this target (repeatable)")
-    command.add_argument("--json", action="store_true", help="print a JSON list with an entry a target")
+    add_fail_on(command, "class,precision")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print a JSON list with an entry a target")
+    form.add_argument(
+        "--markdown",
+        action="store_true",
+        help="print what fits a comment on a pull request: a table, and a fold",
+    )
 
 
 def do_diff(options: argparse.Namespace) -> int:
@@ -66,13 +75,25 @@ def do_diff(options: argparse.Namespace) -> int:
         return _choose(options)
     steps = _steps(options)
     if options.json:
-        print(json.dumps([_as_json(one) for one in steps], indent=1))
+        print(json.dumps([_as_json(one) for _, one in steps], indent=1))
+    elif options.markdown:
+        print(told(steps), end="")
     else:
         console = Console(highlight=False, soft_wrap=True)
-        for at, one in enumerate(steps):
-            for line in [*([Text()] if at else []), *_lines(one)]:
-                console.print(line)
-    return EXIT_REGRESSION if any(one.breaks for one in steps) else EXIT_OK
+        for line in _all_lines(steps):
+            console.print(line)
+    return EXIT_REGRESSION if any(one.worse & options.fail_on for _, one in steps) else EXIT_OK
+
+
+def _all_lines(steps: Sequence[tuple[str, Step]]) -> Iterator[Text]:
+    """Yield the lines on steps, each under the name of its target if there are two reports; the unchanged ones last."""
+    loud = [(name, one) for name, one in steps if not (name and quiet(one))]
+    for at, (name, one) in enumerate(loud):
+        yield from [Text()] if at else []
+        yield from _lines(one, f"{name}: " if name else "")
+    if silent := [name for name, one in steps if name and quiet(one)]:
+        yield from [Text()] if loud else []
+        yield from _wrapped(f"unchanged: {', '.join(silent)}", "", longest=None)
 
 
 def _as_json(found: Step) -> dict[str, object]:
@@ -89,11 +110,11 @@ def _as_json(found: Step) -> dict[str, object]:
 
 def _choose(options: argparse.Namespace) -> int:
     """Print the counts of the step from a target to each later version of its series, a line each."""
-    if options.targets or options.json:
-        raise HandledError("--target and --json are about a step; name its other side, B, too")
+    if options.targets or options.json or options.markdown:
+        raise HandledError("--target, --json and --markdown are about a step; name its other side, B, too")
     if _file(options.before):
         raise HandledError(f"{options.before} is a report; name the one to compare it with, too")
-    path = results_file(options.reports)
+    path = results_path(options)
     results = load_results(path)
     _known_target(options.before, results, path)
     found = _later(results, options.before)
@@ -131,8 +152,8 @@ def _known_target(name: str, results: Results, path: Path) -> None:
         )
 
 
-def _steps(options: argparse.Namespace) -> list[Step]:
-    """Return the steps that are asked for."""
+def _steps(options: argparse.Namespace) -> list[tuple[str, Step]]:
+    """Return the steps that are asked for, each with the name of its target, "" between two targets."""
     sides = [_file(options.before), _file(options.after)]
     if sides[0] and sides[1]:
         return _of_two_reports(load_results(sides[0]), load_results(sides[1]), options)
@@ -141,14 +162,14 @@ def _steps(options: argparse.Namespace) -> list[Step]:
         raise HandledError(f"{report} is a report and {other} is none; give two targets or two reports")
     if options.targets:
         raise HandledError("--target is for two reports; two targets are named without it")
-    path = results_file(options.reports)
+    path = results_path(options)
     results = load_results(path)
     for name in (options.before, options.after):
         _known_target(name, results, path)
-    return [results.step(options.before, options.after)]
+    return [("", results.step(options.before, options.after))]
 
 
-def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> list[Step]:
+def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> list[tuple[str, Step]]:
     """Return the step of each target that both reports have; unless named, of those measured in either."""
     olds = {target.id: target for target in old.targets}
     both = [target.id for target in new.targets if target.id in olds]
@@ -162,9 +183,12 @@ def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> 
     if not chosen:
         raise HandledError("the two reports share no target that was measured in either")
     return [
-        step(
-            old.column(name, f"{name} in {options.before}"),
-            new.column(name, f"{name} in {options.after}"),
+        (
+            name,
+            step(
+                old.column(name, f"{name} in {options.before}"),
+                new.column(name, f"{name} in {options.after}"),
+            ),
         )
         for name in chosen
     ]
@@ -177,9 +201,9 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() or path.suffix == ".json" else None
 
 
-def _lines(found: Step) -> Iterator[Text]:
+def _lines(found: Step, of: str = "") -> Iterator[Text]:
     """Yield the lines on one step: the headline, then the rows by kind and cause, the worst first."""
-    yield from _wrapped(found.headline, "", "bold")
+    yield from _wrapped(f"{of}{found.headline}", "", "bold")
     if unknown := found.variants - found.known:
         count = f"{unknown} of {found.variants} variants {'is' if unknown == 1 else 'are'}"
         yield from _wrapped(f"{count} not known on both.", "")

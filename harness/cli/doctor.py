@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from harness.cli.options import EXIT_OK, places
+from harness.cli.options import EXIT_OK, add_json, places, print_json
 from harness.cli.project import Project, load_project
 from harness.matrix import Target
 from harness.plan import inapplicable_because
@@ -15,10 +16,20 @@ from harness.run.provision.host import Host, host_of, look_at_host
 from harness.run.provision.requirements import architecture, can_run, older_driver
 
 
+def add_doctor(command: argparse.ArgumentParser) -> None:
+    """Add `--json`."""
+    add_json(command, "object")
+
+
 def do_doctor(options: argparse.Namespace) -> int:
     """Print the facts of this machine, which targets can run on it and how, and the needs of each of the others."""
     project = load_project(options)
     host = look_at_host()
+    reasons = {target: can_run(target, host_of(target, host)) for target in project.matrix}
+    able = [target for target, reason in reasons.items() if reason is None]
+    if options.json:
+        print_json(_as_json(host, reasons))
+        return EXIT_OK
     print("this machine")
     for line in (*_describe(host), f"cache         {cache_dir()} ({CACHE_VARIABLE} moves it)"):
         print(f"  {line}")
@@ -26,27 +37,41 @@ def do_doctor(options: argparse.Namespace) -> int:
         print(target.host)
         for line in _describe(host_of(target, host)):
             print(f"  {line}")
-    lacking: dict[str, list[Target]] = {}
-    able: list[Target] = []
-    for target in project.matrix:
-        reason = can_run(target, host_of(target, host))
-        if reason is None:
-            able.append(target)
-        else:
-            lacking.setdefault(reason, []).append(target)
-    print(f"can run here: {len(able)} of {len(project.matrix.targets)} targets")
+    print(f"can run here: {len(able)} of {len(reasons)} targets")
     for target in able:
         doubts = "; ".join(filter(None, (older_driver(target, host_of(target, host)), target.unsourced)))
         how = " or ".join(ways(target, host_of(target, host))) + (f" ({doubts})" if doubts else "")
         on = f" on {target.host}" if target.host else ""
         print(f"  {target.name:<12} {target.label:<30} {how}{on}")
-    if lacking:
-        print(f"cannot run here: {len(project.matrix.targets) - len(able)}")
+    lacking = {
+        reason: [each for each, why in reasons.items() if why == reason] for reason in reasons.values()
+    }
+    if len(able) < len(reasons):
+        print(f"cannot run here: {len(reasons) - len(able)}")
     for reason, targets in lacking.items():
-        print(f"  {reason}")
-        print(f"    {', '.join(target.name for target in targets)}")
+        if reason is not None:
+            print(f"  {reason}")
+            print(f"    {', '.join(target.name for target in targets)}")
     print(_what_next(project, able, options))
     return EXIT_OK
+
+
+def _as_json(host: Host, reasons: Mapping[Target, str | None]) -> dict[str, object]:
+    return {
+        "architecture": host.architecture,
+        "gpus": [dataclasses.asdict(gpu) for gpu in host.gpus],
+        "docker": host.docker.version if host.docker else None,
+        "cache": str(cache_dir()),
+        "targets": [
+            {
+                "id": target.name,
+                "can_run": reason is None,
+                "ways": ways(target, host_of(target, host)),
+                "lacks": reason,
+            }
+            for target, reason in reasons.items()
+        ],
+    }
 
 
 def ways(target: Target, host: Host) -> list[str]:

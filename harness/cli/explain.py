@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a log, and of one of its lines: the rest of such a line is passed over.
 MOST_BYTES, _LONGEST_LINE = 512 << 20, 65_536
+#: Bytes that tell whether a file is text, the control characters that logs have, and the share of others.
+_LOOKED_AT, _BLANK, _IN_LOGS, _MOST_ODD = 4096, 0x20, frozenset(b"\a\b\t\n\f\r\x1b"), 0.02
 #: Characters of a line of the log in the answer.
 _QUOTED = 300
 #: Models that are made to see which operators they have, of one finding.
@@ -145,11 +147,20 @@ def _lines_of(name: str, version: str) -> Iterator[str]:
     try:
         check_file(Path(name), MOST_BYTES)
         with Path(name).open("rb") as file:
+            if _is_binary(file.peek(_LOOKED_AT)[:_LOOKED_AT]):
+                cure = "`trt-compat check` reads models" if name.endswith(".onnx") else "give a log, unpacked"
+                raise HandledError(f"{name}: is no text; {cure}")
             yield from _read(file)
     except OSError as error:
         raise HandledError(
             f"{name}: {error.strerror or error}; give a log, or - for what comes in by a pipe"
         ) from error
+
+
+def _is_binary(start: bytes) -> bool:
+    """Tell whether a file that begins so is no text: a terminal's log has few other control characters."""
+    odd = sum(byte < _BLANK and byte not in _IN_LOGS for byte in start)
+    return odd > _MOST_ODD * len(start)
 
 
 def _is_there(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""`init`: a folder with a matrix, a case, a workflow, a conftest.py and a .gitignore, all of which work as they are."""
+"""`init`: a folder with a matrix, a case, a workflow and its script, a conftest.py and a .gitignore, all working."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _FILES = {
     "matrix.yaml": "matrix.yaml",
     "cases/example.py": "example.py.txt",
     ".github/workflows/trt-compat.yml": "workflow.yml.txt",
+    ".github/trt-compat-gate.sh": "gate.sh",
 }
 _PLUGIN = 'pytest_plugins = ["harness.pytest_plugin"]\n'
 _IGNORED = (b"/reports/", b"__pycache__/")

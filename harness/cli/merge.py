@@ -127,7 +127,7 @@ def add_submit(command: argparse.ArgumentParser) -> None:
         "--account", required=True, metavar="NAME", help="your account, that of the pull request"
     )
     command.add_argument(
-        "--output", type=Path, metavar="FILE", help="the file to write (default: TARGET-RUN.jsonl.xz)"
+        "-o", "--output", type=Path, metavar="FILE", help="the file to write (default: TARGET-RUN.jsonl.xz)"
     )
 
 

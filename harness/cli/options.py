@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import argparse
 import errno
+import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import get_args
 
 from harness import __version__
 from harness.errors import HandledError
 from harness.shipped import looked_up
-from harness.words import Typing
+from harness.text import did_you_mean
+from harness.words import Part, Typing
 
 EXIT_OK = 0
 EXIT_REGRESSION = 1
@@ -130,6 +134,46 @@ def add_selection(command: argparse.ArgumentParser) -> None:
 def add_targets(command: argparse.ArgumentParser, text: str) -> None:
     """Add `--target`."""
     command.add_argument("--target", dest="targets", action="append", default=[], metavar="NAME", help=text)
+
+
+#: The parts of a cell that `--fail-on` may name.
+PARTS: tuple[str, ...] = get_args(Part)
+
+
+def add_json(command: argparse.ArgumentParser, what: str) -> None:
+    """Add `--json`, which prints this in place of lines for people."""
+    command.add_argument("--json", action="store_true", help=f"print a JSON {what}")
+
+
+def print_json(data: object) -> None:
+    """Print plain data, enumerations among it, as JSON."""
+    print(json.dumps(data, indent=1, ensure_ascii=False, default=str))
+
+
+def add_fail_on(command: argparse.ArgumentParser, usual: str) -> None:
+    """Add `--fail-on` of the parts of a cell."""
+    command.add_argument(
+        "--fail-on",
+        type=chosen(PARTS),
+        default=usual,
+        metavar="WHAT",
+        help=f"{', '.join(PARTS[:-1])} and {PARTS[-1]}, with commas between, or none (default: {usual})",
+    )
+
+
+def chosen(known: Iterable[str]) -> Callable[[str], frozenset[str]]:
+    """Return the type of an option that takes some of the known words, with commas between, or none."""
+
+    def parsed(text: str) -> frozenset[str]:
+        words = [each.strip() for each in text.split(",") if each.strip() not in ("", "none")]
+        for each in words:
+            if each not in (every := list(map(str, known))):
+                raise argparse.ArgumentTypeError(
+                    f"{each!r} is nothing to fail on; {did_you_mean(each, every)}"
+                )
+        return frozenset(words)
+
+    return parsed
 
 
 def positive(text: str) -> int:

@@ -10,20 +10,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness import __version__
 from harness.case import Case, load_cases
-from harness.cli.options import places
+from harness.cli.options import REPORTS, places
+from harness.cli.options import own as is_own
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, all_cells, select, taken_along
+from harness.plan import Cell, all_cells, emptied_by, select, taken_along
 from harness.record.outcome import Outcome
 from harness.record.speaking import is_stale, todays
 from harness.record.store import Store
 from harness.run.commands import published_lines
 from harness.run.local import How
 from harness.run.prepared import with_models
+from harness.shipped import published, shipped
 
 if TYPE_CHECKING:
     from harness.report.model import Results
+
+
+#: What is told where the published results stand in for those of a run.
+PUBLISHED = f"no {REPORTS} here: taking the published results that come with trt-compat {__version__}"
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,11 @@ def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
     chosen = tuple(cell for cell in cells if cell.target.name in names)
     if not chosen:
         on = f" on {', '.join(sorted(names))}" if options.targets else ""
-        raise HandledError(f"-k {options.expression!r} matches no cell{on}; `trt-compat list` shows them all")
+        why = emptied_by((cell for cell in project.cells if cell.target.name in names), options.expression)
+        told = f": {why}" if why else ""
+        raise HandledError(
+            f"-k {options.expression!r} matches no cell{on}{told}; `trt-compat list` shows them all"
+        )
     if note := taken_along(chosen, options.expression):
         print(note, file=sys.stderr)
     return chosen
@@ -102,6 +113,25 @@ def required(matrix: Matrix, cells: Iterable[Cell], options: argparse.Namespace)
             f"--require {min(absent)}: the selection holds no cell of that target, so it would not run"
         )
     return wanted
+
+
+def results_path(options: argparse.Namespace) -> Path:
+    """Return the results.json of the reports folder, else the published one, told on stderr.
+
+    That stands in where neither a folder nor cases are one's own.
+    """
+    from harness.report.model import results_file  # noqa: PLC0415  (takes its time)
+
+    own = results_file(options.reports)
+    if own.is_file() or options.reports != Path(REPORTS) or _has_cases(options):
+        return own
+    print(PUBLISHED, file=sys.stderr)
+    return results_file(published())
+
+
+def _has_cases(options: argparse.Namespace) -> bool:
+    known = shipped("cases").resolve()
+    return is_own(options, "cases") and options.cases.is_dir() and options.cases.resolve() != known
 
 
 def write_report(project: Project, store: Store, folder: Path | None = None) -> Results:

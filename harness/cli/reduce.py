@@ -19,8 +19,9 @@ from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
+from harness.layers.asked import wished
 from harness.matrix import Target
-from harness.models.case_file import add_case, case_name
+from harness.models.case_file import add_case, case_name, variant_name
 from harness.models.check import ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.graphs import outside
@@ -220,8 +221,8 @@ _TITLE = "What fails, in a sentence: to be written"
 def add_new(command: argparse.ArgumentParser) -> None:
     """Add the options of `new`."""
     command.description = (
-        "Write a case module of a model into the folder of the cases, and the model beside it. "
-        "`reduce` makes the model small first."
+        "Write a case module of a model into the folder of the cases, and the model beside it, with the precision that "
+        "the graph asks of its nodes. `reduce` makes the model small first."
     )
     command.add_argument("name", metavar="NAME", help="of the case, and of its file")
     command.add_argument(
@@ -233,14 +234,21 @@ def add_new(command: argparse.ArgumentParser) -> None:
 
 def do_new(options: argparse.Namespace) -> int:
     """Write the case and print the next command; returns the exit code."""
+    # Cases that are here stand in for those that come with the harness; with a matrix of one's own that is meant.
+    if "cases" in options.unsaid and not (options.matrix.exists() or options.cases.exists()):
+        raise HandledError(
+            "no matrix.yaml here, and a folder of cases would hide those of trt-compat: begin with `trt-compat init`, "
+            "or name a folder with --cases"
+        )
     path = options.cases / f"{options.name}.py"
     name = case_name(path)
-    own = load_own(options.model, wanted(options), name="reported")
+    own = load_own(options.model, wanted(options), name=variant_name(options.model))
     if own.weights is not None:
         raise HandledError(
             f"{options.model}: has {own.weights} of weights, too many for a case; `trt-compat reduce` makes it small"
         )
-    variant = replace(own.variant, title=_TITLE)
+    asks = wished(own.variant, own.nodes)
+    variant = replace(own.variant, title=_TITLE, precision=asks or None)
     add_case(path, variant, f"A model of {len(own.nodes)} nodes.", options.issue)
     print(f"{path}: {len(own.nodes)} nodes; give it a title, then: trt-compat run -k {name}")
     return EXIT_OK

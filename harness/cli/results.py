@@ -6,16 +6,18 @@ import argparse
 from pathlib import Path
 
 from harness.case import measured
-from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection
-from harness.cli.project import built, current, load_project, selected, write_report
+from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection, own
+from harness.cli.project import built, current, load_project, results_path, selected, write_report
 from harness.errors import HandledError
+from harness.judge.baseline import accepted_ms, asked_of
 from harness.judge.cell import Judged, judge_cell
 from harness.record.speaking import took_part
 from harness.record.store import Store, write_files
-from harness.report.model import results_file
+from harness.report.model import load_results, results_file
 from harness.report.pages import LIST
 from harness.report.verify import verify_published, verify_report
 from harness.report.writer import write_pages
+from harness.report.writer import write_report as write_report_of
 from harness.run.commands import published_lines
 from harness.suites.report import build_suites, suite_folders, verify_suites
 from harness.words import UNJUDGED
@@ -38,10 +40,12 @@ def add_report(command: argparse.ArgumentParser) -> None:
 
 def do_report(options: argparse.Namespace) -> int:
     """Write the report from the records, with `--pages` those of the errors and cases too."""
+    folder = options.pages or options.reports
+    store = Store(options.reports)
+    if not (store.holds_records or suite_folders(options.reports) or own(options, "cases")):
+        return _report_published(options, folder)
     project = built(load_project(options), options)
     _need_records(options.reports)
-    store = Store(options.reports)
-    folder = options.pages or options.reports
     # First: the report's page links to those of the suites.
     for suite in build_suites(project.matrix, options.reports):
         print(f"report: {suite.page}")
@@ -50,6 +54,19 @@ def do_report(options: argparse.Namespace) -> int:
         print(f"report: {folder / 'index.html'}")
         if options.pages:
             print(f"{len(write_pages(results, folder)) - 2} pages of errors and cases: {folder / LIST}")
+    return EXIT_OK
+
+
+def _report_published(options: argparse.Namespace, folder: Path) -> int:
+    """Write the published results as a report where nothing ran and no cases are here."""
+    path = results_path(options)
+    if not path.is_file():
+        _need_records(options.reports)
+    results = load_results(path)
+    written = write_report_of(results, folder)
+    print(f"report of the published results: {written[-1]}")
+    if options.pages:
+        print(f"{len(write_pages(results, folder)) - 2} pages of errors and cases: {folder / LIST}")
     return EXIT_OK
 
 
@@ -71,17 +88,24 @@ def do_accept(options: argparse.Namespace) -> int:
     if not fresh:
         raise HandledError("nothing measured is recorded for this selection; run it first")
     path = options.cases / measured.FILE
-    known = {each.place: each for each in measured.read(path)}
+    baseline = measured.read(path)
+    known = {each.place: each for each in baseline.measured}
     by_place: dict[tuple[str, str, str], list[Judged]] = {}
     for result in fresh:
         by_place.setdefault(_place(result), []).append(result)
     known |= {place: _merged(place, known.get(place), mine) for place, mine in by_place.items()}
     # Targets of another matrix file keep their place behind those of this one.
     order = dict.fromkeys([*(target.name for target in project.matrix), *(name for name, *_ in known)])
-    text = measured.text_of(sorted(known.values(), key=lambda each: list(order).index(each.target)))
+    every = tuple(sorted(known.values(), key=lambda each: list(order).index(each.target)))
+    asked = {**baseline.asked, **{_key(result): asked_of(result.outcome, result.wished) for result in fresh}}
+    text = measured.text_of(measured.Baseline(every, asked))
     write_files(path.parent, {path.name: text.encode()})
     print(f"{len({result.cell.id for result in fresh})} cells accepted into {path}; review the diff")
     return EXIT_OK
+
+
+def _key(result: Judged) -> tuple[str, str]:
+    return result.cell.case.name, result.cell.variant.name
 
 
 def _place(result: Judged) -> tuple[str, str, str]:
@@ -97,7 +121,7 @@ def _merged(
     target = results[0].cell.target
     cells = dict(old.cells) if old and old.version == target.version else {}
     for result in results:
-        cells[result.cell.case.name, result.cell.variant.name] = _result(result)
+        cells[_key(result)] = _result(result)
     latest = max((result.outcome for result in results), key=lambda outcome: outcome.stamps.when)
     gpu = took_part(latest)
     return measured.Measured(
@@ -117,7 +141,13 @@ def _result(judged: Judged) -> measured.Result:
     """Return the end of a cell with the nodes to blame: those that lost their precision, or the one that fails."""
     lost = tuple(each.node for each in judged.classification.lost)
     blamed = judged.diagnosis.node if judged.diagnosis else ""
-    return measured.Result(judged.classification.cls, judged.signature, lost or ((blamed,) if blamed else ()))
+    return measured.Result(
+        cls=judged.classification.cls,
+        signature=judged.signature,
+        nodes=lost or ((blamed,) if blamed else ()),
+        untold=judged.classification.unverified,
+        ms=accepted_ms(judged.classification.cls, judged.outcome),
+    )
 
 
 def do_verify(options: argparse.Namespace) -> int:

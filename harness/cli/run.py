@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import gc
 import json
@@ -23,11 +24,15 @@ from harness.cli.options import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
+    PARTS,
+    add_fail_on,
+    add_json,
     add_selection,
     add_where,
     own,
     places,
     positive,
+    print_json,
     writable,
 )
 from harness.cli.project import (
@@ -41,9 +46,9 @@ from harness.cli.project import (
     selected,
     write_report,
 )
-from harness.cli.terminal import printer
+from harness.cli.terminal import Heartbeat, printer
 from harness.errors import HandledError, described
-from harness.judge.cell import Judged, claim, headline, is_news, judge_cell
+from harness.judge.cell import Judged, as_json, claim, headline, is_news, judge_cell
 from harness.plan import Cell, select
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
@@ -69,6 +74,8 @@ def add_run(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run every cell (default: take what this machine has recorded and nothing has changed for)",
     )
+    add_fail_on(command, ",".join(PARTS))
+    add_json(command, "list with an entry a cell; the summary goes to standard error")
     add_where(command)
     command.add_argument(
         "--process-per-cell",
@@ -116,6 +123,10 @@ def do_run(options: argparse.Namespace) -> int:
     if options.task is not None:
         return _run_task(options)
     if options.suite is not None:
+        if options.json:
+            raise HandledError(
+                "--json is of the cases; the report of a suite has its results as results.json"
+            )
         if options.executor != "local":
             raise HandledError(
                 f"--executor {options.executor} runs the cases alone; leave that or --suite out"
@@ -173,7 +184,7 @@ def _run_cells(options: argparse.Namespace) -> int:
             # After the answer: it covers all cells that were ever run, and takes its time.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
                 write_report(built(project, options), store)
-    print(f"report: {options.reports / 'index.html'}")
+    print(f"report: {options.reports / 'index.html'}", file=sys.stderr if options.json else sys.stdout)
     return code
 
 
@@ -265,7 +276,15 @@ def run_shown(
         def live(text: str) -> None:
             progress.update(task, description=escape(visible(text)))
 
-        executor.run(cells, store=store, report=report, say=say, live=live if console.is_terminal else None)
+        def status() -> str:
+            ended = _ended(list(mine.values()))
+            return f"{len(mine)} of {len(cells)} cells{f': {ended}' if ended else ''}"
+
+        beat = contextlib.nullcontext() if console.is_terminal else Heartbeat(status, say)
+        with beat:
+            executor.run(
+                cells, store=store, report=report, say=say, live=live if console.is_terminal else None
+            )
 
 
 def _answer(judged: list[Judged], required: set[str], reused: int, options: argparse.Namespace) -> int:
@@ -273,19 +292,21 @@ def _answer(judged: list[Judged], required: set[str], reused: int, options: argp
     missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
     accept = command_line("accept", options) if own(options, "cases") else ""
     taken = f"{reused} of {len(judged)} cells taken from earlier runs; --fresh runs all"
-    for line in (
+    lines = [
         *summarise(judged),
         *([taken] if reused else []),
         *_by_cause("required and not run", missed),
         *advice(judged, accept, places(options)),
-    ):
-        print(line)
+    ]
     ran = any(result.outcome.state == "done" for result in judged)
-    if not ran:
-        print(f"nothing that was selected ran: {_why_nothing_ran(judged)}")
+    lines += [] if ran else [f"nothing that was selected ran: {_why_nothing_ran(judged)}"]
+    if options.json:
+        print_json([as_json(result) for result in judged])
+    print(*lines, sep="\n", file=sys.stderr if options.json else sys.stdout)
     sys.stdout.flush()
     verdicts = {result.judgement.verdict for result in judged}
-    if Verdict.REGRESSED in verdicts:
+    regressed = (result.judgement for result in judged if result.judgement.verdict is Verdict.REGRESSED)
+    if any(each.part in (None, *options.fail_on) for each in regressed):
         return EXIT_REGRESSION
     if not ran:
         return EXIT_INFRA
@@ -310,6 +331,7 @@ _MOST_CAUSES = 20
 _COUNTED: dict[str, Verdict | None] = {
     "regressed": Verdict.REGRESSED,
     "new failure": Verdict.NEW,
+    "varies": Verdict.VARIES,
     "fixed": Verdict.FIXED,
     "not reproduced": Verdict.NOT_REPRODUCED,
     "infrastructure trouble": Verdict.INFRA,
@@ -333,8 +355,9 @@ def summarise(judged: Sequence[Judged]) -> Iterator[str]:
     yield f"{_number(len(judged), 'cell')} on {_number(targets, 'target')}: {counts}"
     if ended := _ended(judged):
         yield f"ended as: {ended}"
-    for name in ("regressed", "new failure", "fixed", "not reproduced"):
+    for name in ("regressed", "new failure", "varies", "fixed", "not reproduced"):
         yield from _listed(name, groups[name])
+    yield from _listed("keeps more than accepted", [each for each in judged if each.judgement.gained])
     for name in ("infrastructure trouble", "not run"):
         yield from _by_cause(name, groups[name])
 
@@ -352,7 +375,8 @@ def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iter
     if bad:
         show = shlex.join(["trt-compat", "show", bad[0].cell.id, *places])
         yield f"look into one: {show}"
-    if accept and (bad or groups["fixed"] or groups["not reproduced"] or groups["newly found to work"]):
+    news = groups["fixed"] or groups["not reproduced"] or groups["newly found to work"]
+    if accept and (bad or news or any(result.judgement.gained for result in judged)):
         yield f"to expect these results from now on: {accept}"
 
 
@@ -379,9 +403,11 @@ def _listed(title: str, results: Sequence[Judged]) -> Iterator[str]:
 def _told(result: Judged) -> str:
     if not result.failed:
         return one_line(result.judgement.sentence, _WIDEST)
-    told = one_line(f"{result.classification.cls}: {headline(result)}", _WIDEST)
+    why = headline(result)
+    told = one_line(f"{result.classification.cls}: {why}", _WIDEST)
     # The claim about a regressed cell is news as well, and an engine's sentence must not push it off the line.
-    return f"{told}; {one_line(claim(result), _WIDEST)}" if result.judgement.expectation else told
+    own = result.judgement.expectation and why != result.judgement.sentence
+    return f"{told}; {one_line(claim(result), _WIDEST)}" if own else told
 
 
 def _by_cause(

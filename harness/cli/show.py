@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import onnx
 
 from harness.case import Expectation, check_variant, effective_name
-from harness.cli.options import EXIT_OK, add_selection, add_trust, places, write_file
-from harness.cli.project import load_project, selected
+from harness.cli.options import EXIT_OK, add_json, add_selection, add_trust, places, print_json, write_file
+from harness.cli.project import load_project, results_path, selected
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
-from harness.judge.cell import complaints, describe_recipe, judge_cell
+from harness.judge.cell import Judged, as_json, complaints, describe_recipe, judge_cell
 from harness.known.listed import StaticModel
-from harness.known.model import OnGpu
+from harness.known.model import Known, OnGpu
 from harness.layers.asked import asked, wished
 from harness.matrix import Target
 from harness.plan import Cell, claims_about, find, inapplicable_because
@@ -25,7 +26,7 @@ from harness.plan.by_hand import ByHand, by_hand, model_file
 from harness.record.outcome import Outcome
 from harness.record.speaking import is_stale, todays, took_part
 from harness.record.store import Store
-from harness.report.model import load_results, results_file
+from harness.report.model import load_results
 from harness.run.commands import command_lines, container_lines, limits
 from harness.share.issue import share
 from harness.shipped import installed
@@ -39,6 +40,7 @@ def add_list(command: argparse.ArgumentParser) -> None:
     add_selection(command)
     text = "cells (default), variants or targets"
     command.add_argument("what", nargs="?", type=_what, metavar="WHAT", default="cells", help=text)
+    add_json(command, "list with an entry a line")
 
 
 def _what(text: str) -> str:
@@ -53,28 +55,53 @@ def do_list(options: argparse.Namespace) -> int:
     """Print one line for each selected cell, variant or target."""
     project = load_project(options)
     cells = selected(project, options)
-    if options.what == "targets":
-        for target in {cell.target.name: cell.target for cell in cells}.values():
-            doubt = f" ({target.unsourced})" if target.unsourced else ""
-            board = f"JetPack {target.jetpack}; " if target.jetpack else ""
-            print(
-                f"{target.name:<12} {target.label:<30} {target.platform:<12} {board}{_origin(target)}{doubt}"
-            )
-    elif options.what == "variants":
-        for cell in {(cell.case.name, cell.variant.name): cell for cell in cells}.values():
-            print(f"{f'{cell.case.name}.{cell.variant.name}':<44} {cell.variant.title}")
+    rows = {"targets": _targets, "variants": _variants}.get(options.what)
+    found = rows(cells) if rows else _cells(cells, _last_results(options))
+    if options.json:
+        print_json([row for row, _ in found])
     else:
-        last = _last_results(options)
-        for cell in cells:
-            print(f"{cell.id:<52} {last[cell.id]}" if cell.id in last else cell.id)
+        for _, line in found:
+            print(line)
     return EXIT_OK
 
 
-def _last_results(options: argparse.Namespace) -> dict[str, str]:
-    """Return the class and verdict of each cell that ran, by the report if there is one."""
-    path = results_file(options.reports)
+#: What `list` prints of one thing: by key, and in a line.
+_Row = tuple[Mapping[str, object], str]
+
+
+def _targets(cells: Sequence[Cell]) -> Iterator[_Row]:
+    for target in {cell.target.name: cell.target for cell in cells}.values():
+        fields = {"id": target.name, "label": target.label, "platform": target.platform}
+        row = {**fields, "version": target.version, "jetpack": target.jetpack, "origin": _origin(target)}
+        doubt = f" ({target.unsourced})" if target.unsourced else ""
+        board = f"JetPack {target.jetpack}; " if target.jetpack else ""
+        line = f"{target.name:<12} {target.label:<30} {target.platform:<12} {board}{_origin(target)}{doubt}"
+        yield row, line
+
+
+def _variants(cells: Sequence[Cell]) -> Iterator[_Row]:
+    for cell in {(cell.case.name, cell.variant.name): cell for cell in cells}.values():
+        name = f"{cell.case.name}.{cell.variant.name}"
+        row = {"id": name, "case": cell.case.name, "variant": cell.variant.name, "title": cell.variant.title}
+        yield row, f"{name:<44} {cell.variant.title}"
+
+
+def _cells(cells: Sequence[Cell], last: Mapping[str, Known]) -> Iterator[_Row]:
+    for cell in cells:
+        names = {"case": cell.case.name, "variant": cell.variant.name, "target": cell.target.name}
+        known = last.get(cell.id)
+        found = {"class": known.cls, "verdict": known.verdict} if known else {}
+        yield (
+            {"id": cell.id, **names, **found},
+            f"{cell.id:<52} {known.cls} ({known.verdict})" if known else cell.id,
+        )
+
+
+def _last_results(options: argparse.Namespace) -> dict[str, Known]:
+    """Return each cell that ran, by the report if there is one."""
+    path = results_path(options)
     cells = load_results(path).cells if path.is_file() else ()
-    return {cell.id: f"{cell.cls} ({cell.verdict})" for cell in cells if cell.measured and not cell.stale}
+    return {cell.id: cell for cell in cells if cell.measured and not cell.stale}
 
 
 def _origin(target: Target) -> str:
@@ -93,9 +120,13 @@ def add_show(command: argparse.ArgumentParser) -> None:
     """Add the options of `show`."""
     command.add_argument("cell", help="a cell's id, such as conv_silu.qdq-rtx17")
     command.add_argument(
-        "--save", metavar="FILE", help="also write the .onnx there, and what the lines need beside it"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="also write the .onnx there, and what the lines need beside it",
     )
     command.add_argument("--graph", action="store_true", help="list every node, however many there are")
+    add_json(command, "object")
     add_trust(command)
 
 
@@ -111,15 +142,19 @@ def do_show(options: argparse.Namespace) -> int:
     now = today[cell.id]
     recorded = Store(options.reports).speaking(lambda outcome: is_stale(outcome, today)).get(cell.id, ())
     digests = [outcome.stamps.image_digest for outcome in recorded]
-    name = Path(options.save).name if options.save else model_file(cell)
+    name = Path(options.output).name if options.output else model_file(cell)
     hand = by_hand(cell, data, next(filter(None, digests), ""), name)
-    if options.save:
-        _save(options.save, data, hand)
+    if options.output:
+        _save(options.output, data, hand)
+    if options.json:
+        published = None if recorded else results_path(options)
+        print_json(_shown(cell, [judge_cell(cell, each) for each in recorded], published, model, hand))
+        return EXIT_OK
     print(cell.id)
     for line in (cell.variant.title, f"case: {cell.case.title}", f"target: {cell.target.label}"):
         _say(line)
     if not recorded:
-        _show_published(cell, options.reports, now.model_sha256)
+        _show_published(cell, results_path(options), now.model_sha256)
     for outcome in recorded:
         _show_result(cell, outcome, stale=now.stale_because(outcome))
     _show_claims(cell)
@@ -141,6 +176,27 @@ def do_show(options: argparse.Namespace) -> int:
         _say(line)
     _show_commands(cell, hand, options)
     return EXIT_OK
+
+
+def _shown(
+    cell: Cell, judged: Sequence[Judged], published: Path | None, model: onnx.ModelProto, hand: ByHand
+) -> dict[str, object]:
+    """Return what `show` tells of a cell: results of its records, else of the published report; claims and recipe."""
+    every = load_results(published).cells if published and published.is_file() else ()
+    known = [each for each in every if each.id == cell.id and each.measured]
+    results = [as_json(each) for each in judged]
+    results += [{"class": each.cls, "verdict": each.verdict, "reason": each.reason} for each in known]
+    return {
+        "id": cell.id,
+        "title": cell.variant.title,
+        "target": cell.target.name,
+        "results": results,
+        "claims": [dataclasses.asdict(claim) for claim in claims_about(cell)],
+        "recipe": cell.variant.recipe.as_dict(),
+        "wanted": dict(wished(cell.variant, asked(model))),
+        "not_applicable": inapplicable_because(cell),
+        "by_hand": hand.lines,
+    }
 
 
 def _say(text: str, indent: str = "  ") -> None:
@@ -222,14 +278,13 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
         print(f"  {node} ran in {said(precision)}")
 
 
-def _show_published(cell: Cell, reports: Path, model: str) -> None:
+def _show_published(cell: Cell, path: Path, model: str) -> None:
     """Print the entry in results.json of a cell without a record."""
-    path = results_file(reports)
     results = load_results(path) if path.is_file() else None
     every = results.cells if results else ()
     found = next((each for each in every if each.id == cell.id and each.measured), None)
     if found is None or results is None:
-        print(f"\nlast result: none is recorded in {reports}")
+        print(f"\nlast result: none is recorded in {path.parent}")
         return
     print(f"\nlast result, as {path} has it ({found.when})")
     names = cell.case.name, cell.variant.name
@@ -255,8 +310,8 @@ def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> Non
     again = ["trt-compat", "run", "-k", cell.id, "--target", target, *where_from]
     _block("this cell again", [shlex.join(again)])
     if hand.command:
-        saved = options.save or model_file(cell)
-        save = shlex.join(["trt-compat", "show", cell.id, "--save", saved, *where_from])
+        saved = options.output or model_file(cell)
+        save = shlex.join(["trt-compat", "show", cell.id, "--output", saved, *where_from])
         more = ", repro.py and its recipe" if hand.recipe else ""
         told = f"by hand, as a bug report needs it; the first line saves the model{more}"
         folder = str(Path(saved).parent)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.case import Expectation
+from harness.case.floor import Asked, Missing, Side, gained, missing
 from harness.judge.timing import RUN_TO_RUN
 from harness.known.claim import on_precision
 from harness.known.model import NOT_THERE_YET, Known, Timing, VariantView
@@ -64,6 +65,7 @@ class Pair:
     wanted: nodes with the precision that they should run in.
     altered: model or recipe differ.
     apart: the two sides have no GPU in common.
+    asks: of an altered one, what each side asks for and lost.
     others: further GPUs of the compute capability on which a side has another result, in words.
     """
 
@@ -73,7 +75,13 @@ class Pair:
     claims: tuple[Expectation | None, Expectation | None] = (None, None)
     altered: bool = False
     apart: bool = False
+    asks: tuple[Side, Side] | None = None
     others: tuple[str, ...] = ()
+
+    @property
+    def lacks(self) -> Missing:
+        """Return what an altered variant no longer asks for, or lost since; a baseline need keep nothing."""
+        return missing(*self.asks) if self.asks and self.new.demanded else Missing((), ())
 
     @property
     def nodes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -156,7 +164,8 @@ class Pair:
     def kinds(self) -> list[Kind]:
         """Return the changes of the variant: at most one, and that of its latency."""
         kind = self.result or self._width()
-        if kind in _UNSURE and (self.others or (kind in _CHOSEN and self._tossed())):
+        sure = self.lacks.unasked
+        if not sure and kind in _UNSURE and (self.others or (kind in _CHOSEN and self._tossed())):
             kind = Kind.VARIES
         return [each for each in (kind, self._speed()) if each]
 
@@ -167,7 +176,7 @@ class Pair:
         if kind is Kind.VARIES:
             tossed = self._tossed()
             return "; ".join([*self.others, *([f"a toss-up: {some(tossed)}"] if tossed else [])])
-        lost = some(self._lost()) if kind in _WITHOUT else ""
+        lost = (str(self.lacks) or some(self._lost())) if kind in _WITHOUT else ""
         crossed = some([f"{node} {said(old)} → {said(new)}" for node, old, new in self.crossed])
         if crossed and kind not in (Kind.WIDER, Kind.NARROWER):
             crossed = f"not asked for: {crossed}"
@@ -198,13 +207,16 @@ class Pair:
     def _between(self, was: int, now: int) -> Kind | None:
         if now == 0:
             return Kind.BROKEN if was else Kind.OTHERWISE if self._fails_otherwise() else None
+        if any(self.lacks):
+            return Kind.PRECISION_LOST
         if not was:
             # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
             return Kind.BUILDS_WITHOUT if now == 1 else Kind.FIXED
         if not self.new.demanded:
             return None
-        gained = self._gained(now - was)
-        return Kind.PRECISION_LOST if gained < 0 else Kind.PRECISION_GAINED if gained else None
+        more = len(gained(*self.asks)) if self.asks else 0
+        gain = more or self._gained(now - was)
+        return Kind.PRECISION_LOST if gain < 0 else Kind.PRECISION_GAINED if gain else None
 
     def _fails_otherwise(self) -> bool:
         signatures = [
@@ -230,7 +242,7 @@ class Pair:
         old, new = self.nodes
         sides = zip(self.wanted, old, new, strict=False)
         moved = [node for (node, _), was, now in sides if was and now and was != now]
-        moved = moved or [node for node, *_ in self.crossed]
+        moved = [each.node for each in self.lacks.lost] or moved or [node for node, *_ in self.crossed]
         return moved if {*moved} <= {*self.old.toss_ups, *self.new.toss_ups} else []
 
     def _width(self) -> Kind | None:
@@ -258,6 +270,20 @@ class Pair:
         ]
 
 
+def side_of(variant: VariantView, cell: Known) -> Side:
+    """Return what a variant asks for, and what of it a cell lost; all of it is untold without layers."""
+    ops = {node.name: node.op for node in variant.graph.nodes}
+    asked = tuple(Asked(node, ops.get(node, ""), want) for node, want in variant.wanted)
+    ran = dict(zip((node for node, _ in variant.wanted), cell.nodes(variant.wanted), strict=False))
+    lost = [
+        each.node
+        for each in asked
+        if (got := ran.get(each.node)) and not same_precision(each.precision, Precision(got))
+    ]
+    untold = [each.node for each in asked if not ran.get(each.node)]
+    return Side(asked, frozenset(lost), frozenset(untold), frozenset(ops))
+
+
 def like_with_like(pair: Pair) -> Pair:
     """Return the pair on the GPU that both sides have, of several the one on which most is lost."""
     old, new = pair.old, pair.new
@@ -282,6 +308,8 @@ def pair_of(
     (old, new), (before, after) = cells, variants
     claims = claim_of(before, old), claim_of(after, new)
     found = like_with_like(Pair(after.wanted, old, new, claims, altered))
+    if altered:
+        found = replace(found, asks=(side_of(before, found.old), side_of(after, found.new)))
     others = (*_others(before, old, found.old, "before"), *_others(after, new, found.new, "after"))
     return replace(found, others=others)
 

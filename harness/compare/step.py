@@ -12,7 +12,7 @@ from harness.compare.kinds import OF_BEFORE, Kind, Pair, fails, pair_of, phenome
 from harness.known.cell import general_advice
 from harness.known.claim import gpus, seen_by
 from harness.known.model import Known, VariantView
-from harness.words import Basis, Class, Verdict
+from harness.words import Basis, Class, Part, Verdict
 
 #: The counts that a headline may name, each with its words for one and for many, by what they are for the reader.
 COUNTED: dict[str, dict[str, tuple[str, str]]] = {
@@ -28,8 +28,12 @@ HEADLINES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("alone",), "Nothing breaks{better}, of {known}; {beside}, not known before."),
     ((), "Nothing breaks or loses precision{better}, of {known} known on both."),
 )
-#: The kinds that fail a step. No engine warns of a lost precision.
-_BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
+#: The kinds that may fail a step, and the part of a cell that each is of. No engine warns of a lost precision.
+_WORSE: dict[Kind, Part] = {
+    Kind.BROKEN: "class",
+    Kind.PRECISION_LOST: "precision",
+    Kind.SLOWER: "latency",
+}
 #: Kinds whose rows name workarounds.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
 
@@ -114,9 +118,9 @@ class Step:
     on: str = ""
 
     @property
-    def breaks(self) -> bool:
-        """Tell whether a variant that was measured on both sides breaks or loses its precision."""
-        return any(row.kind in _BREAKING and row.measured for row in self.rows)
+    def worse(self) -> frozenset[Part]:
+        """Return the parts that get worse of a variant that was measured on both sides."""
+        return frozenset(_WORSE[row.kind] for row in self.rows if row.kind in _WORSE and row.measured)
 
     @cached_property
     def counts(self) -> Counter[Kind]:

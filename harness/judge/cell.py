@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from harness.case import Expectation, Recipe, Typing
 from harness.errors import described
+from harness.judge.baseline import Seen, against
 from harness.judge.classify import Classification, Wish, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.reasons import Reason, reasons
@@ -77,7 +78,9 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
 
 
 #: Verdicts on an expected class, and on one that only another machine would show.
-_NO_NEWS = (Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.NOT_RUN)
+_NO_NEWS = (
+    *(Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.VARIES, Verdict.NOT_RUN),
+)
 
 
 def is_news(cell: Cell, outcome: Outcome) -> bool:
@@ -97,7 +100,8 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     judgement = judge(classification, claims, diagnosis.id if diagnosis else None, failed_before=before)
     wishes = dict(wish.nodes)
     why = reasons(outcome, cell.variant.recipe, precision, wishes) if wish.demanded else ()
-    found = _by_product(judgement, gpu)
+    seen = Seen(outcome, classification, wish, why, gpu)
+    found = against(_by_product(judgement, gpu), cell.variant, claims, seen)
     return Judged(cell, outcome, precision, wishes, classification, diagnosis, found, claims, why)
 
 
@@ -145,6 +149,23 @@ def _permitted(flags: tuple[str, ...]) -> frozenset[Precision]:
     """Return the precisions that builder flags let the engine choose."""
     words = {str(precision) for precision in Precision}
     return frozenset(Precision(flag.lower()) for flag in flags if flag.lower() in words)
+
+
+def as_json(judged: Judged) -> dict[str, object]:
+    """Return the conclusions on a record as plain data."""
+    return {
+        "id": judged.cell.id,
+        "class": judged.classification.cls,
+        "verdict": judged.judgement.verdict,
+        "reason": judged.judgement.sentence,
+        "regressed": judged.judgement.part,
+        "signature": judged.signature,
+        "wanted": judged.wished,
+        "precision": judged.precision,
+        "lost": [lost.node for lost in judged.classification.lost],
+        "run": judged.outcome.stamps.run,
+        "when": judged.outcome.stamps.when,
+    }
 
 
 _MOST_MESSAGES = 8

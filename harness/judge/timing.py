@@ -11,8 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, median
+from typing import NamedTuple
 
-from harness.record.outcome import OTHERS
+from harness.record.outcome import OTHERS, Latency
 
 #: The change of a median that samples must be able to show, or they are noise: below it a user's engine is as fast as
 #: it was.
@@ -73,6 +74,24 @@ def contended(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """Return a sentence on others on the GPU at either end of a timed run, "" if it had the GPU alone."""
     others = before.get(OTHERS) or after.get(OTHERS)
     return f"others used the GPU: {others}" if others else ""
+
+
+class Bounds(NamedTuple):
+    """A median in milliseconds, and the interval that holds it."""
+
+    median: float
+    low: float
+    high: float
+
+
+def bounds(latency: Latency) -> Bounds | None:
+    """Return the bounds of a latency's median; None if its samples allow no comparison."""
+    if not latency.samples_ms or latency.clock not in RUN_TO_RUN:
+        return None
+    found = statistics(latency.samples_ms)
+    low, high = interval(latency.samples_ms)
+    quiet = not (contended(latency.before, latency.after) or found.noise)
+    return Bounds(found.median, low, high) if quiet and 0 < low <= high < math.inf else None
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from typing import get_args
 
 from harness.case import Expectation
+from harness.case.floor import Asked
 from harness.judge.classify import Classification
 from harness.judge.signatures import fits_claim
-from harness.words import CLASSES, GOOD, PREDICATE, UNJUDGED, Basis, Class, Level, Verdict, to_do
+from harness.words import CLASSES, GOOD, PREDICATE, UNJUDGED, Basis, Class, Level, Part, Verdict, to_do
 
 #: Each is reached after those before it.
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -30,11 +31,17 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the claim it rests on, and the sentence a reader gets."""
+    """A verdict, the claim it rests on, and the sentence a reader gets.
+
+    part: what of a cell regressed.
+    gained: nodes that run as asked, and did not when the cell was accepted.
+    """
 
     verdict: Verdict
     expectation: Expectation | None
     sentence: str
+    part: Part | None = None
+    gained: tuple[Asked, ...] = ()
 
 
 def judge(

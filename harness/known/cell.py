@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from harness.judge.classify import fp32_or_tf32
 from harness.judge.complaints import Place
 from harness.judge.diagnosis import Diagnosis, blank, notes
 from harness.judge.signatures import SAID, Signature, load_signatures
-from harness.judge.timing import RUN_TO_RUN, contended, interval, statistics
+from harness.judge.timing import bounds, contended, statistics
 from harness.known.claim import built_but, drawn, says
 from harness.known.listed import Finding, State
 from harness.known.model import Advice, Known, Layers, OnGpu, Timing, stack_of
@@ -331,15 +330,14 @@ def _timing(outcome: Outcome) -> Timing | None:
         return None
     found = statistics(latency.samples_ms)
     noise = contended(latency.before, latency.after) or found.noise
-    low, high = interval(latency.samples_ms)
-    told = 0 < low <= high < math.inf and not noise and latency.clock in RUN_TO_RUN
+    told = bounds(latency)
     return Timing(
         median=_six(found.median),
         p95=_six(found.p95),
         n=len(latency.samples_ms),
         clock=latency.clock,
-        low=_six(low) if told else None,
-        high=_six(high) if told else None,
+        low=_six(told.low) if told else None,
+        high=_six(told.high) if told else None,
         noise=noise,
         stack=stack_of(latency.clock, outcome.stamps),
         spread=found.spread,

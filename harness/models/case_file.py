@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import harness.case
 from harness.case import Case, Link, Variant
 from harness.errors import HandledError
-from harness.words import Typing
+from harness.words import Precision, Typing
 
 _WIDEST = 100
 _MODULE = '''\
@@ -65,7 +65,7 @@ def _text(path: Path, variant: Variant, summary: str, issue: str) -> str:
         links = (Link(issue, "the report"),) if issue else ()
     except ValueError as error:
         raise HandledError(str(error)) from error
-    case = _call(Case(path.stem, variant.title, summary, links, (replace(variant, name="reported"),)), "")
+    case = _call(Case(path.stem, variant.title, summary, links, (variant,)), "")
     title, text = (
         textwrap.fill(" ".join(text.replace("\\", "/").replace('"', "'").split()), _WIDEST)
         for text in (f"{variant.title}.", summary)
@@ -77,8 +77,8 @@ def _text(path: Path, variant: Variant, summary: str, issue: str) -> str:
 def _call(found: object, indent: str) -> str:
     """Return the expression that makes a frozen value again, without the fields that have their defaults."""
     inner = f"{indent}    "
-    if isinstance(found, Typing):
-        return f"Typing.{found.name}"
+    if isinstance(found, (Typing, Precision)):
+        return f"{type(found).__name__}.{found.name}"
     if callable(found):
         return "_model"
     if isinstance(found, tuple):
@@ -93,6 +93,11 @@ def _call(found: object, indent: str) -> str:
     if not parts or ("\n" not in line and len(indent + line) <= _WIDEST - 20):
         return line
     return "\n".join([f"{name}(", *(f"{inner}{part}," for part in parts), f"{indent})"])
+
+
+def variant_name(model: Path) -> str:
+    """Return the name of the variant of a model's file: its own, in the letters that a variant may have."""
+    return re.sub(r"[^a-z0-9_.]+", "-", model.stem.lower()).strip("-_.") or "model"
 
 
 def case_name(path: Path) -> str:

@@ -234,6 +234,33 @@ def select(cells: Iterable[Cell], expression: str) -> tuple[Cell, ...]:
     """
     if not expression.strip():
         return tuple(cells)
+    tree, names = _read(expression)
+    return tuple(cell for cell in cells if _holds(tree, cell.id, names))
+
+
+def emptied_by(cells: Iterable[Cell], expression: str) -> str:
+    """Return a sentence on the part of an expression that leaves no cell, "" if none does so alone.
+
+    That is a part joined by `and`, without which there are some: "not ort", of a case called export.
+    """
+    tree, names = _read(expression)
+    parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
+    every = list(cells)
+    for part in reversed(parts):
+        rest = [each for each in parts if each is not part]
+        left = [cell for cell in every if all(_holds(each, cell.id, names) for each in rest)]
+        if left and not any(_holds(part, cell.id, names) for cell in left):
+            return f"{_worded(part, names)!r} takes away all {len(left)} that are left without it, {left[0].id} for one"
+    return ""
+
+
+def _worded(part: ast.expr, names: list[str]) -> str:
+    """Return a part of an expression as it was written."""
+    return re.sub(r"name(\d+)", lambda found: names[int(found[1])], ast.unparse(part))
+
+
+def _read(expression: str) -> tuple[ast.expr, list[str]]:
+    """Return an expression as a tree, and its names by their numbers."""
     names: list[str] = []
     words: list[str] = []
     for word in _WORD.findall(expression):
@@ -245,11 +272,12 @@ def select(cells: Iterable[Cell], expression: str) -> tuple[Cell, ...]:
             words.append(word)
     try:
         tree = ast.parse(" ".join(words), mode="eval").body
-        return tuple(cell for cell in cells if _holds(tree, cell.id, names))
+        _holds(tree, "", names)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise HandledError(
             f"expression {expression!r} cannot be read; write it like 'mish and not trt86'"
         ) from None
+    return tree, names
 
 
 def taken_along(cells: Iterable[Cell], expression: str, alone: str = "--target") -> str:

@@ -25,7 +25,7 @@ from harness.case import load_cases
 from harness.errors import HandledError, InfraError, described
 from harness.judge.cell import failure_text
 from harness.matrix import load_matrix
-from harness.plan import Cell, all_cells, taken_along
+from harness.plan import Cell, all_cells, emptied_by, taken_along
 from harness.shipped import shipped
 from harness.text import visible
 from harness.words import UNJUDGED, Class, Verdict
@@ -44,6 +44,8 @@ _PIECES = 2
 _REUSED = "reused"
 #: Loading engines' machinery and Docker's takes most of a second: the first cell does it.
 _RUN = pytest.StashKey["Run"]()
+#: Every cell that was collected.
+_FOUND = pytest.StashKey[list[Cell]]()
 #: This machine's lack, by target and whether it is trusted.
 _LACKING = pytest.StashKey[dict[tuple[str, bool], str]]()
 
@@ -105,6 +107,7 @@ class MatrixFile(pytest.File):
         words = {target.name for target in matrix} | {target.engine.value for target in matrix}
         for word in sorted(words | {case.name for case in cases}):
             self.config.addinivalue_line("markers", f"{word}: cells of {word}")
+        self.config.stash.setdefault(_FOUND, []).extend(cells)
         marks = functools.cache(lambda word: getattr(pytest.mark, word))
         for cell in cells:
             yield CellItem.from_parent(self, name=cell.id, cell=cell, marks=marks)
@@ -131,8 +134,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
     """Name the targets that a name under -k took along."""
-    cells = [item.cell for item in items if isinstance(item, CellItem)]
-    return list(filter(None, [taken_along(cells, config.getoption("keyword"), "-m")]))
+    cells, expression = (
+        [item.cell for item in items if isinstance(item, CellItem)],
+        config.getoption("keyword"),
+    )
+    found = config.stash.get(_FOUND, [])
+    if expression and found and not items:
+        # Of other words than names of cells, pytest's own reader decides.
+        with contextlib.suppress(HandledError):
+            return list(filter(None, [emptied_by(found, expression)]))
+    return list(filter(None, [taken_along(cells, expression, "-m")]))
 
 
 class CellItem(pytest.Item):
@@ -245,7 +256,7 @@ def pytest_runtest_makereport(
     report = yield
     if isinstance(item, CellItem) and call.when == "call" and item.judged is not None:
         judgement = item.judged.judgement
-        if judgement.verdict in (Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN):
+        if judgement.verdict in (Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.VARIES):
             report.outcome = "skipped"
             report.wasxfail = visible(judgement.sentence)
         elif judgement.verdict in (Verdict.FIXED, Verdict.NOT_REPRODUCED):

@@ -42,10 +42,14 @@ MARKS: dict[Class | Verdict | State | str, Mark] = {
 
 #: The buckets that cells are counted in, each in exactly one, worst news first. Key, name, meaning.
 BUCKETS = {
-    "regressed": ("Regressed", "reported or measured to work, fails here"),
+    "regressed": (
+        "Regressed",
+        "reported or measured to work, fails here; or keeps or asks for less precision than accepted, or is slower",
+    ),
     "new": ("New failure", "fails, and that is not claimed, or in another way than claimed"),
     "fixed": ("Fixed", "measured to fail on this target or an earlier version, works here"),
     "not_reproduced": ("Not reproduced", "reported to fail, and this reduction does not show it here"),
+    "varies": ("Varies", "loses a precision by a toss-up of the builder's: another build may keep it"),
     "known_failure": ("Known failure", "fails as claimed"),
     "fails_when_run": (
         "Builds, fails when run",

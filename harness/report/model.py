@@ -235,11 +235,16 @@ def _variant(variant: VariantView) -> dict[str, Any]:
     return {**fields, "wanted": dict(variant.wanted), "claims": [_claim(claim) for claim in variant.claims]}
 
 
+#: The fields of a claim that are left out if empty.
+SELDOM = frozenset({"untold", "ms"})
+
+
 def _claim(claim: Expectation) -> dict[str, Any]:
     """Return a claim with its words for readers."""
     basis = "measured" if claim.basis is Basis.MEASURED else "reported"
+    fields = fields_of(claim)
     return {
-        **fields_of(claim),
+        **{name: value for name, value in fields.items() if value or name not in SELDOM},
         "basis": basis,
         "says": says(claim),
         "stands": claim.stands,

@@ -51,7 +51,7 @@ def _head(results: Results) -> list[str]:
         "",
         " ".join(bad) or "**No regression and no new failure.**",
         "",
-        *([_plain(unrun), ""] if (unrun := nobody_ran(results)) else []),
+        *([plain(unrun), ""] if (unrun := nobody_ran(results)) else []),
         "| Verdict | Cells |",
         "| --- | ---: |",
         *(f"| {BUCKETS[key][0]} | {number} |" for key, number in shown.items()),
@@ -60,12 +60,12 @@ def _head(results: Results) -> list[str]:
 
 
 def _cell(cell: Known) -> str:
-    said = f"{MARKS[cell.cls].name.lower()}. {_plain(capital(cell.reason))}"
+    said = f"{MARKS[cell.cls].name.lower()}. {plain(capital(cell.reason))}"
     differing = disagreement(cell.by_gpu)
-    gpus = f" GPUs disagree: {_plain(differing)}." if differing else ""
+    gpus = f" GPUs disagree: {plain(differing)}." if differing else ""
     found = cell.diagnosis
-    advice = f" **{_plain(found.title)}.** {_plain(found.advice)}" if found else ""
-    return f"- {_code(cell.id)}: {said}{gpus}{advice}"
+    advice = f" **{plain(found.title)}.** {plain(found.advice)}" if found else ""
+    return f"- {code(cell.id)}: {said}{gpus}{advice}"
 
 
 def _changes(results: Results) -> list[str]:
@@ -75,8 +75,8 @@ def _changes(results: Results) -> list[str]:
         found.setdefault((change.series, change.versions, change.kind, change.text), []).append(change)
     lines = []
     for (series, versions, kind, text), changes in sorted(found.items(), key=_rank):
-        names = some([_code(f"{change.case}.{change.variant}") for change in changes], _PER_GROUP)
-        lines.append(f"- **{_plain(f'{series} {versions}')}**, {kind}: {_plain(text)}: {names}")
+        names = some([code(f"{change.case}.{change.variant}") for change in changes], _PER_GROUP)
+        lines.append(f"- **{plain(f'{series} {versions}')}**, {kind}: {plain(text)}: {names}")
     return _section("Changed between versions", lines, len(results.changes))
 
 
@@ -90,8 +90,7 @@ def _causes(results: Results) -> list[str]:
     return _section(
         "Failures by cause",
         [
-            f"- {len(cells)} of {_plain(title)}: "
-            + _plain(", ".join(sorted({cell.target for cell in cells})))
+            f"- {len(cells)} of {plain(title)}: " + plain(", ".join(sorted({cell.target for cell in cells})))
             for title, cells in causes(results.cells)
         ],
     )
@@ -104,13 +103,14 @@ def _section(title: str, lines: Sequence[str], count: int | None = None) -> list
     return [f"## {title} ({len(lines) if count is None else count})", "", *lines[:_PER_LIST], *more]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return text that Markdown shows as it is, on one line, without mentioning an account."""
     flat = one_line(text, _PER_LINE)
     return _MARKUP.sub(r"\\\1", flat).replace("@", "@\u2060")
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Return text as code, on one line."""
     return "`" + one_line(text, _PER_LINE).replace("`", "'") + "`"
 
 

@@ -28,7 +28,7 @@ from harness.record.store import SUITES, Store, write_files
 from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import further_rows
 from harness.report.labels import bucket
-from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, Reported, Results
+from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, SELDOM, Reported, Results
 from harness.report.page import render
 from harness.report.pages import own_pages
 from harness.report.results import Commands, Models, layer_files, of_outcomes, results_of, run_records
@@ -273,6 +273,7 @@ def results_schema() -> dict[str, Any]:
             part["additionalProperties"] = False
     # Records of before lack them.
     parts["Accuracy"]["required"] = sorted({*parts["Accuracy"]["required"]} - {"elements", "differing"})
+    parts["Expectation"]["required"] = sorted({*parts["Expectation"]["required"]} - SELDOM)
     parts["Known"]["additionalProperties"] = False
     top = parts.pop("Results")["properties"]
     del top["troubles"]

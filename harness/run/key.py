@@ -60,7 +60,8 @@ def place_of(environment: Environment) -> str:
     ]
     if environment.via == "venv":
         python = Path(environment.python).resolve()
-        found = python.stat() if python.is_file() else None
+        # It may lie in the home of another user.
+        found = python.stat() if os.access(python, os.R_OK) else None
         words += [str(python), found and (found.st_size, found.st_mtime_ns), platform.libc_ver()]
         words += [os.environ.get(name) for name in HEEDED]
     return json.dumps(words)

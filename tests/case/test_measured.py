@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.case import Case, Graph, Link, Variant, measured
-from harness.case.measured import Measured, Result, read, text_of, with_measured
+from harness.case.floor import Asked
+from harness.case.measured import Baseline, Measured, Result, read, text_of, with_measured
 from harness.errors import HandledError
-from harness.words import Basis, Class, Engine
+from harness.words import Basis, Class, Engine, Precision
 
 pytestmark = pytest.mark.unit
 
@@ -25,20 +26,36 @@ RTX = Measured(
     },
 )
 ORT = Measured("ort117", Engine.ONNXRUNTIME, "1.17", "2026-01-03", {("toy", "one"): Result(Class.OK)})
+ASKED = (Asked("/a, b", "Conv", Precision.INT8), Asked("/c: d", "Conv", Precision.INT8))
+BASELINE = Baseline((RTX, ORT), {("toy", "one"): (), ("toy", "two"): ASKED})
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / measured.FILE
-    path.write_text(text_of((RTX, ORT)), encoding="utf-8")
-    assert read(path) == (RTX, ORT)
+    path.write_text(text_of(BASELINE), encoding="utf-8")
+    assert read(path) == BASELINE
     text = path.read_text()
     assert text.startswith("# ")
     assert (
         "    toy:\n      one: built\n      two: [build_failed no-int8-convolution, '/a, b', '/c: d']\n"
         in text
     )
+    assert "asked:\n  toy:\n    one: {}\n    two: {int8 Conv: ['/a, b', '/c: d']}\n" in text
     path.write_text(text_of(read(path)), encoding="utf-8")
     assert path.read_text() == text
+
+
+def test_what_is_known_of_precision_and_latency_stands_behind_the_nodes_to_blame(tmp_path: Path) -> None:
+    lost = Result(Class.PRECISION_LOST, None, ("/a",), ("/b", "/c"), (0.0312, 0.0309, 1.0))
+    bare = Result(Class.OK, None, (), (), (2.0, 1.0, 3.0))
+    path = tmp_path / measured.FILE
+    baseline = Baseline((replace(T4, cells={("toy", "one"): lost, ("toy", "two"): bare}),))
+    path.write_text(text_of(baseline), encoding="utf-8")
+    assert read(path) == baseline
+    assert "one: [precision_lost, /a, {untold: [/b, /c], ms: [0.0312, 0.0309, 1.0]}]" in path.read_text()
+    (claim,) = (each.expectation("toy", "one") for each in read(path).measured)
+    assert claim is not None
+    assert (claim.nodes, claim.untold, claim.ms) == (("/a",), ("/b", "/c"), (0.0312, 0.0309, 1.0))
 
 
 T4 = replace(
@@ -53,8 +70,8 @@ AT_10 = replace(T4, compute_capability="10.0", product="NVIDIA B200", driver="",
 def test_gpus_stand_under_their_target_by_compute_capability_and_product(tmp_path: Path) -> None:
     """Each with a version, a driver and a day of its own; what was measured without one stands where it always did."""
     path = tmp_path / measured.FILE
-    path.write_text(text_of((AT_10, L4, ORT, RTX, T4)), encoding="utf-8")
-    assert read(path) == (RTX, T4, L4, AT_10, ORT)
+    path.write_text(text_of(Baseline((AT_10, L4, ORT, RTX, T4))), encoding="utf-8")
+    assert read(path).measured == (RTX, T4, L4, AT_10, ORT)
     text = path.read_text()
     assert text.partition("schema: 1\n")[2].startswith(
         "rtx17:\n"
@@ -76,18 +93,18 @@ def test_gpus_stand_under_their_target_by_compute_capability_and_product(tmp_pat
         "            one: ok\n"
         "    '8.9':\n"
     )
-    path.write_text(text_of((L4,)), encoding="utf-8")
-    assert read(path) == (L4,)
+    path.write_text(text_of(Baseline((L4,))), encoding="utf-8")
+    assert read(path) == Baseline((L4,))
     assert "cells: {}" not in path.read_text()
 
 
 def test_no_file_is_no_measurement(tmp_path: Path) -> None:
-    assert read(tmp_path / measured.FILE) == ()
+    assert read(tmp_path / measured.FILE) == Baseline()
 
 
 def test_a_version_that_yaml_takes_for_a_number_is_written_as_text(tmp_path: Path) -> None:
     path = tmp_path / measured.FILE
-    path.write_text(text_of((ORT,)), encoding="utf-8")
+    path.write_text(text_of(Baseline((ORT,))), encoding="utf-8")
     assert "version: '1.17'\n" in path.read_text()
 
 
@@ -142,13 +159,16 @@ rtx17:
             ("cells:", "cells: &a\n    x: *a"),
             ":6: rtx17.cells.x: is an alias; write out the value",
         ),
+        (("built", "[built, {ms: [1, 2]}]"), ":8: rtx17.cells.toy.one[1].ms: must be three times"),
+        (("built", "[built, {us: [1, 2, 3]}]"), ":8: rtx17.cells.toy.one[1].us: is not a field"),
+        (("rtx17:", "asked: {toy: {one: {Conv: [/a]}}}\nrtx17:"), ":2: asked.toy.one.Conv: is no precision"),
         (("built", "'built"), ":9: is not YAML: found unexpected end of stream"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], said: str) -> None:
     path = tmp_path / measured.FILE
     path.write_text(GOOD)
-    (entry,) = read(path)
+    (entry,) = read(path).measured
     assert entry.cells == {("toy", "one"): Result(Class.BUILT)}
     path.write_text(GOOD.replace(*change))
     with pytest.raises(HandledError) as caught:
@@ -194,7 +214,7 @@ def test_a_mistake_under_a_gpu_is_named_with_its_line(
 ) -> None:
     path = tmp_path / measured.FILE
     path.write_text(ON_GPU)
-    assert [each.place for each in read(path)] == [("rtx17", "8.9", "NVIDIA L4")]
+    assert [each.place for each in read(path).measured] == [("rtx17", "8.9", "NVIDIA L4")]
     path.write_text(ON_GPU.replace(*change))
     with pytest.raises(HandledError) as caught:
         read(path)
@@ -246,7 +266,7 @@ def test_claims_reach_their_variants_behind_the_written_ones() -> None:
         (Link("https://example.org"),),
         (Variant("one", "One", Graph("g").model), Variant("two", "Two", Graph("g").model)),
     )
-    (case,) = with_measured([toy], [RTX, ORT])
+    (case,) = with_measured([toy], BASELINE)
     assert [[claim.targets for claim in variant.expectations] for variant in case] == [
         [("rtx17",), ("ort117",)],
         [("rtx17",)],

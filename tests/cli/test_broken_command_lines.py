@@ -153,7 +153,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     ),
     "save nowhere": (
         nothing,
-        ["show", "toy.relu-ort131", "--save", "nowhere/x.onnx"],
+        ["show", "toy.relu-ort131", "--output", "nowhere/x.onnx"],
         "nowhere/x.onnx: cannot be written: No such file",
     ),
     "report of nothing": (nothing, ["report"], "reports: holds no records"),

@@ -89,10 +89,13 @@ def test_cases_that_were_only_found_cost_the_hints_when_they_are_another_tool_s(
         (("--html", "m.onnx/page"), "give another folder with --html"),
         (("--json", "cases"), "--json cases: cannot be written: Is a directory; give another file"),
         (("--json", "nowhere/out.json"), "--json nowhere/out.json: cannot be written: No such file"),
-        (("--write", "nowhere/x.onnx", "--leave-float", "auto"), "--write nowhere/x.onnx: cannot be written"),
         (
-            ("--write", "m.onnx", "--leave-float", "auto"),
-            "--write m.onnx: is the model itself; give another place",
+            ("--output", "nowhere/x.onnx", "--leave-float", "auto"),
+            "--output nowhere/x.onnx: cannot be written",
+        ),
+        (
+            ("--output", "m.onnx", "--leave-float", "auto"),
+            "--output m.onnx: is the model itself; give another place",
         ),
         (("--flag", "INT88"), "--flag names the builder flag 'INT88', which no version of TensorRT has"),
         (("--jobs", "0"), "'0' is no whole number from 1"),
@@ -109,7 +112,7 @@ def test_what_cannot_be_written_or_asked_is_refused_before_anything_runs(
 
 def test_a_report_may_be_made_in_the_folder_that_the_same_command_makes(ran: list[str]) -> None:
     """And what was only to be tried beforehand is not there afterwards."""
-    words = ("--write", "new.onnx", "--leave-float", "auto", "--json", "page/out.json", "--html", "page")
+    words = ("--output", "new.onnx", "--leave-float", "auto", "--json", "page/out.json", "--html", "page")
     assert check(*words) == 3
     assert ran == ["ran"]
     assert Path("page/out.json").read_bytes() == Path("page/results.json").read_bytes()

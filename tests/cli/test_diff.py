@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +238,10 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     [
         (["rtx17"], "rtx17 is the newest version of its series here; name another target"),
         (["rtx71"], "no target 'rtx71'"),
-        (["rtx15", "--json"], "--target and --json are about a step; name its other side, B, too"),
+        (
+            ["rtx15", "--json"],
+            "--target, --json and --markdown are about a step; name its other side, B, too",
+        ),
         (["."], ". is a report; name the one to compare it with, too"),
         (["rtx16", "rtx71"], "did you mean"),
         (["{old}", "rtx17"], "two targets or two reports"),
@@ -267,3 +271,65 @@ def test_reports_without_a_common_measured_target_are_refused(
     old, new = write(tmp_path / "a", results), write(tmp_path / "b", results)
     assert main(["diff", str(old), str(new)]) == 2
     assert "share no target that was measured" in capsys.readouterr().err
+
+
+def test_two_reports_name_each_target_and_the_unchanged_ones_last(
+    two_reports: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = map(str, two_reports)
+    assert main(["diff", new, old]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("rtx17: ")
+    assert "2 break" in lines[0]
+    assert lines[-1] == "unchanged: rtx14, rtx15, rtx16, ort131"
+    assert main(["diff", old, old]) == 0
+    assert capsys.readouterr().out == "unchanged: rtx14, rtx15, rtx16, rtx17, ort131\n"
+
+
+def test_a_part_fails_a_step_only_if_it_is_named(two_reports: tuple[Path, Path]) -> None:
+    old, new = map(str, two_reports)
+    assert main(["diff", new, old, "--fail-on", "class"]) == 1
+    assert main(["diff", new, old, "--fail-on", "precision,latency"]) == 0
+    assert main(["diff", new, old, "--fail-on", "none"]) == 0
+    assert main(["diff", new, old, "--fail-on", "speed"]) == 2
+
+
+def test_markdown_has_a_headline_a_table_and_a_fold(
+    two_reports: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = map(str, two_reports)
+    assert main(["diff", new, old, "--markdown"]) == 1
+    text = capsys.readouterr().out
+    head, _, *table = text.partition("<details>")[0].splitlines()
+    assert head.startswith("### Breaks: 2, of ")
+    assert [line.split(" | ")[:3] for line in table if "`rtx17`" in line] == [
+        ["| Breaks", "`rtx17`", "`conv_silu.qdq`"],
+        ["| Breaks", "`rtx17`", "`conv_silu.qdq-between`"],
+    ]
+    assert text.count("<details>") == text.count("</details>") == 1
+    assert text.endswith("Unchanged: `rtx14`, `rtx15`, `rtx16`, `ort131`.\n")
+
+
+def test_markdown_of_hostile_or_endless_text_fits_a_comment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cell of a table ends with its line, mentions nobody and opens no tag."""
+    results = report()
+    (case,) = results["cases"]
+    models = {variant["name"]: variant for variant in case["variants"]}
+    row = [each for each in results["cells"] if each["variant"] == "qdq"]
+    for number in range(900):
+        name = f"more|<b>@somebody\n{number}" + "n" * 200
+        case["variants"].append({**models["fp32"], "name": name})
+        results["steps"]["variants"].append(results["steps"]["variants"][0])
+        results["cells"] += [{**each, "variant": name, "claims": [], "text": "a|b\n<i>@x"} for each in row]
+    write(tmp_path, results)
+    assert main(["diff", "rtx16", "rtx17", "--markdown", "--reports", str(tmp_path)]) == 1
+    text = capsys.readouterr().out
+    assert len(text.encode()) < 65_536
+    assert text.endswith("*Cut here; `trt-compat diff` has the rest.*\n")
+    rows = [line for line in text.splitlines() if line.startswith("| Breaks")]
+    assert len(rows) > 50
+    assert "<i>" not in text
+    assert "\\<i\\>@<!-- -->x" in text
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in rows)

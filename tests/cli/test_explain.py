@@ -148,3 +148,32 @@ def test_a_line_in_quotes_is_explained_without_a_file(capsys: pytest.CaptureFixt
     assert "no-implementation-silu" in capsys.readouterr().out
     assert main(["explain", f"{'longer than a name ' * 20}{line}"]) == 0
     assert "no-implementation-silu" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        (
+            "model.onnx",
+            b"\x08\x07\x12\x04\x1a\x02\x05\x06" * 4000,
+            "is no text; `trt-compat check` reads models",
+        ),
+        ("build.log.gz", bytes(range(256)) * 12_000, "is no text; give a log, unpacked"),
+    ],
+)
+def test_a_file_that_is_no_text_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, data: bytes, said: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert main(["explain", str(path)]) == 2
+    said_on = capsys.readouterr()
+    assert said_on.err == f"error: {path}: {said}\n"
+    assert said_on.out == ""
+
+
+def test_a_log_with_a_terminals_colours_and_odd_bytes_is_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    coloured = "".join(f"\x1b[31m{line}\x1b[0m\r\n" for line in LOG.splitlines()) + "\x00\x07"
+    assert asked(tmp_path, capsys, coloured)[0] == 0

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -96,7 +97,7 @@ def test_show_prints_the_cell_whole(
         "--gpus all",
         "uv venv",
         "nvcr.io/nvidia/tensorrt:23.06-py3 python3 repro.py conv_silu-int8-entropy.json",
-        "--save conv_silu-int8-entropy.onnx",
+        "--output conv_silu-int8-entropy.onnx",
     ):
         assert " ".join(said.split()) in flat, said
     assert "trtexec" not in out
@@ -143,7 +144,7 @@ def test_the_saved_file_is_the_cells(
     """The program and the recipe are beside the model, which may not be called as they are."""
     monkeypatch.chdir(project.TOP)
     model = tmp_path / "mine.onnx"
-    assert main(["show", "conv_silu.qdq-rtx17", "--save", str(model)]) == 0
+    assert main(["show", "conv_silu.qdq-rtx17", "--output", str(model)]) == 0
     said = capsys.readouterr().out
     recipe = json.loads((tmp_path / "mine.json").read_text(encoding="utf-8"))
     assert recipe["needs"].startswith("TensorRT for RTX 1.7.1.116: pip install")
@@ -151,7 +152,7 @@ def test_the_saved_file_is_the_cells(
     assert "venv/bin/python repro.py mine.json" in said
     assert said.count(f"  cd {tmp_path}\n") == 2
     for name in ("repro.py", "mine.json"):
-        assert main(["show", "conv_silu.qdq-rtx17", "--save", str(tmp_path / name)]) == 2
+        assert main(["show", "conv_silu.qdq-rtx17", "--output", str(tmp_path / name)]) == 2
         assert "name the model" in capsys.readouterr().err
 
 
@@ -176,8 +177,8 @@ def test_every_printed_line_is_one_that_a_shell_can_read(
 
 
 def test_the_saved_model_is_the_cells(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The --save line that `show` prints writes the bytes whose hash it prints."""
-    line = next(line for line in commands("toy.relu-trt86", capsys) if "--save" in line)
+    """The --output line that `show` prints writes the bytes whose hash it prints."""
+    line = next(line for line in commands("toy.relu-trt86", capsys) if "--output" in line)
     assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out
     data = (toy / "toy-relu.onnx").read_bytes()
@@ -227,3 +228,33 @@ def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: pytest.Captu
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == "1.31.1"
+
+
+@pytest.mark.usefixtures("toy")
+def test_programs_get_json_of_what_people_get_in_lines(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(*words: str) -> Any:
+        assert main([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    monkeypatch.setattr(doctor, "look_at_host", lambda: BARE)
+    project.record(toy, "toy.relu-ort131", failed_phase="build", error="no luck")
+    assert main(["report"]) == 0
+    capsys.readouterr()
+    cells = said("list", "-k", "relu")
+    assert [cell["id"] for cell in cells] == ["toy.relu-trt86", "toy.relu-ort131"]
+    assert [cell.get("class") for cell in cells] == [None, "build_failed"]
+    assert [each["id"] for each in said("list", "targets")] == ["trt86", "ort131"]
+    assert [each["id"] for each in said("list", "variants")] == ["toy.relu", "toy.weak", "toy.foreign"]
+    (result,) = said("show", "toy.relu-ort131")["results"]
+    assert (result["class"], result["verdict"]) == ("build_failed", "new")
+    targets = {each["id"]: each for each in said("doctor")["targets"]}
+    assert targets["trt86"]["can_run"] is False
+    assert targets["trt86"]["lacks"].startswith("needs an NVIDIA GPU")
+    assert targets["ort131"] == {
+        "id": "ort131",
+        "can_run": True,
+        "ways": ["virtual environment"],
+        "lacks": None,
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +14,14 @@ from packaging.version import Version
 from harness.case import Data, Recipe, load_cases
 from harness.cli import main
 from harness.judge.cell import Judged, judge_cell
-from harness.layers.asked import asked
+from harness.layers.asked import asked, wished
 from harness.matrix import Target, load_matrix
 from harness.models.own.model import Wanted
 from harness.plan import Cell
 from harness.record.outcome import ParserError
-from harness.words import Class
+from harness.words import Class, Precision
 from tests.models.test_check import judged as built
-from tests.models.test_reduce import chain, ops
+from tests.models.test_reduce import chain, ops, quantised
 
 pytestmark = pytest.mark.unit
 
@@ -207,3 +208,39 @@ def test_a_case_of_a_model_is_written_once(capsys: pytest.CaptureFixture[str]) -
     assert len(case.variants[0].build().graph.node) == 31
     assert trt_compat(*words) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_variant_is_called_after_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not by a word of ours, which other names hold: "ort" is in reported."""
+    shutil.copy("model.onnx", "Yolo v8 (int8).onnx")
+    assert trt_compat("new", "own", "--from", "Yolo v8 (int8).onnx", "--cases", "mine") == 0
+    (case,) = load_cases(Path("mine"))
+    assert [variant.name for variant in case] == ["yolo-v8-int8"]
+    capsys.readouterr()
+
+
+def test_a_case_names_the_precision_that_its_graph_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So a later export of the model that asks for less has lost it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(quantised(64).SerializeToString())
+    assert main(["new", "own", "--from", "model.onnx", "--cases", "mine"]) == 0
+    (case,) = load_cases(Path("mine"))
+    (variant,) = case
+    assert variant.precision == wished(replace(variant, precision=None), asked(variant.build()))
+    assert {precision for _, precision in variant.precision or ()} == {Precision.INT8}
+    capsys.readouterr()
+
+
+def test_a_case_hides_none_of_those_that_come_with_the_harness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(quantised(64).SerializeToString())
+    assert main(["new", "own", "--from", "model.onnx"]) == 2
+    assert "begin with `trt-compat init`, or name a folder with --cases" in capsys.readouterr().err
+    assert not (tmp_path / "cases").exists()
+    assert main(["init"]) == 0
+    assert main(["new", "own", "--from", "model.onnx"]) == 0

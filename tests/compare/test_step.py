@@ -94,7 +94,7 @@ def test_a_node_that_ran_in_no_int8_before_either_is_not_lost() -> None:
     for pair in (("ort131", "rtx17"), ("rtx17", "ort131")):
         found = judged(old, new, pair=pair)
         assert not [row for row in found.rows if FREE in row.variant]
-        assert not found.breaks
+        assert not found.worse
 
 
 def timed(on: str, level: float, **fields: Any) -> Outcome:
@@ -145,7 +145,7 @@ def test_a_node_that_nobody_wished_for_is_told_and_fails_nothing(
     """A lost INT8 is lost whether or not the node was listed; a variant without a wish gets no more than a row."""
     found = judged(unasked("rtx16", before), unasked("rtx17", after))
     row = only(found, "int8-entropy")
-    assert (row.kind, row.measured, found.breaks) == (kind, True, False)
+    assert (row.kind, row.measured, found.worse) == (kind, True, frozenset())
     assert row.text.endswith(f": {factory.CONV} {moved}")
 
 
@@ -175,17 +175,15 @@ def test_a_node_fused_with_a_wanted_one_follows_it_and_another_is_told_beside() 
 
 def test_only_what_was_measured_fails_a_judged() -> None:
     """A claim that something breaks is told, and is no failure."""
-    assert judged(factory.outcome(FREE, "rtx16"), factory.build_failure(FREE, "rtx17")).breaks
-    assert judged(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).breaks
-    assert not judged(
-        factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)
-    ).breaks
-    assert not judged(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17")).breaks
-    assert not judged(timed("rtx16", 1.0), timed("rtx17", 2.0)).breaks
+    assert judged(factory.outcome(FREE, "rtx16"), factory.build_failure(FREE, "rtx17")).worse
+    assert judged(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).worse
+    assert not judged(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).worse
+    assert not judged(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17")).worse
+    assert judged(timed("rtx16", 1.0), timed("rtx17", 2.0)).worse == {"latency"}
     nothing = between(factory.assemble(factory.matrix(), (factory.case(),), {}), "trt86", "trt102")
     assert nothing.rows
     assert not any(row.measured for row in nothing.rows)
-    assert not nothing.breaks
+    assert not nothing.worse
 
 
 def test_a_broken_row_names_cause_and_a_workaround_that_works_after() -> None:
@@ -272,7 +270,7 @@ def test_a_measurement_of_another_gpu_of_the_generation_makes_it_vary() -> None:
         )
         found = step(before, after)
         assert [str(each.kind) for each in found.rows] == kinds
-        assert found.breaks is (kinds == ["precision_lost"])
+        assert bool(found.worse) is (kinds == ["precision_lost"])
 
 
 def test_what_a_variant_shows_is_not_named_again_among_reported_troubles() -> None:
@@ -311,7 +309,9 @@ def test_each_gpu_is_compared_with_itself() -> None:
     for found in (nights(both, l4), nights(l4, both)):
         assert found.rows == ()
     lost = nights(both, report((WORKS, T4), (FAILS, L4)))
-    assert [(str(row.kind), row.measured, lost.breaks) for row in lost.rows] == [("broken", True, True)]
+    assert [(str(row.kind), row.measured, set(lost.worse)) for row in lost.rows] == [
+        ("broken", True, {"class"})
+    ]
     assert lost.rows[0].text.startswith("on NVIDIA L4: works")
 
 
@@ -319,15 +319,15 @@ def test_a_step_between_two_gpus_breaks_nothing() -> None:
     found = nights(report((WORKS, T4)), report((FAILS, L4)))
     assert [(str(row.kind), row.measured) for row in found.rows] == [("broken", False)]
     assert "different GPUs" in found.rows[0].sure
-    assert not found.breaks
+    assert not found.worse
     assert found.on == ""
     assert nights(report((WORKS, T4)), report((FAILS, T4))).headline.startswith("On Turing (SM 7.5): 1 break")
 
 
 def test_another_driver_is_the_same_gpu_and_a_build_without_one_is_the_same_question() -> None:
-    assert nights(report((WORKS, T4)), report((FAILS, {**T4, "driver": "580.1"}))).breaks
+    assert nights(report((WORKS, T4)), report((FAILS, {**T4, "driver": "580.1"}))).worse
     bare = factory.assemble(factory.matrix(), (factory.case(),), {FAILS.cell: FAILS})
-    assert nights(report((WORKS, T4)), bare).breaks
+    assert nights(report((WORKS, T4)), bare).worse
 
 
 def test_another_model_is_told_and_its_time_not_compared() -> None:

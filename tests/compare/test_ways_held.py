@@ -42,7 +42,7 @@ def published() -> Results:
     )
     causes = {
         (f"{case}.{variant}-{each.target}", each.product): signature
-        for each in read(TOP / "cases" / "measured.yaml")
+        for each in read(TOP / "cases" / "measured.yaml").measured
         for (case, variant), (_, signature, *_) in each.cells.items()
     }
     cells = (
@@ -62,7 +62,7 @@ def _cause(cell: Known, causes: dict[tuple[str, str], str | None]) -> str | None
 def ends() -> dict[tuple[str, str], tuple[Class, ...]]:
     """Return what each variant was measured to end as on a target, on any GPU."""
     found: dict[tuple[str, str], tuple[Class, ...]] = {}
-    for each in read(TOP / "cases" / "measured.yaml"):
+    for each in read(TOP / "cases" / "measured.yaml").measured:
         for (case, variant), (cls, *_) in each.cells.items():
             key = f"{case}.{variant}", each.target
             found[key] = (*found.get(key, ()), cls)
@@ -125,7 +125,7 @@ def test_no_entry_names_a_proof_that_fails_where_its_text_is_seen() -> None:
     """An entry's page shows its proofs for all versions: one that fails beside the failure proves nothing."""
     seen = {
         (signature, each.target)
-        for each in read(TOP / "cases" / "measured.yaml")
+        for each in read(TOP / "cases" / "measured.yaml").measured
         for _, signature, *_ in each.cells.values()
     }
     wrong = [

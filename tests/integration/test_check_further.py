@@ -43,7 +43,7 @@ def test_the_fewest_nodes_are_left_in_float(tmp_path: Path, capsys: pytest.Captu
     path, left = tmp_path / "up.onnx", tmp_path / "left.onnx"
     model = network("deconvolution", depth=4)
     report = tmp_path / "report"
-    words = ("--target", "rtx17", "--leave-float", "auto", "--write", left)
+    words = ("--target", "rtx17", "--leave-float", "auto", "--output", left)
     assert check(model, path, *words, "--json", tmp_path / "out.json", "--html", report) == 1
     (entry,) = json.loads((tmp_path / "out.json").read_text())["further"]
     assert entry["leave_float"]["nodes"] == ["/up/ConvTranspose"]
@@ -74,7 +74,7 @@ def test_a_workaround_is_found_measured_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, better = tmp_path / "concat.onnx", tmp_path / "better.onnx"
-    words = ("--target", "rtx17", "--try-workarounds", "--write", better)
+    words = ("--target", "rtx17", "--try-workarounds", "--output", better)
     assert check(network("concat", depth=4), path, *words) == 1
     said = capsys.readouterr().out
     title = "concat-after: Q/DQ behind a Concat of unlike scales in place of its inputs"
@@ -89,10 +89,10 @@ def test_a_workaround_is_found_measured_and_written(
     ("words", "sentence"),
     [
         (("--leave-float", "/conv0"), "--leave-float '/conv0': is no quantised node of "),
-        (("--write", "x.onnx"), "--write writes what one of --leave-float and --try-workarounds found"),
+        (("--output", "x.onnx"), "--output is for what one of --leave-float and --try-workarounds found"),
         (
-            ("--write", "x.onnx", "--try-workarounds"),
-            "--write is of one target; name it with --to or --target",
+            ("--output", "x.onnx", "--try-workarounds"),
+            "--output is of one target; name it with --to or --target",
         ),
     ],
 )

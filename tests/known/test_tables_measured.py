@@ -42,7 +42,7 @@ def test_what_a_table_blocks_was_refused_and_what_was_refused_is_blocked(name: s
     target = MATRIX.target(name)
     cells = {
         cell: how
-        for each in read(TOP / "cases" / FILE)
+        for each in read(TOP / "cases" / FILE).measured
         if each.target == name
         for cell, how in each.cells.items()
     }

@@ -32,6 +32,7 @@ from harness.plan import (
     Cell,
     all_cells,
     claims_about,
+    emptied_by,
     failed_before,
     find,
     inapplicable_because,
@@ -359,3 +360,19 @@ def test_a_variant_is_reproduced_where_it_was_measured_to_fail_as_claimed(matrix
     assert reproduced({}, claim, accepted) == ("trt86",)
     for cls in (Class.OK, Class.BUILT, Class.API_REMOVED, Class.NOT_RUN):
         assert reproduced({"c.v-trt86": {cls}}, Expectation.reported(cls, "", LINK)) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("mish and fp32", "'fp32' takes away all "),
+        ("ort131 and not mish and not conv_silu", "'not conv_silu' takes away all "),
+        ("nowhere and not ort131", "'nowhere' takes away all "),
+        ("nowhere", "'nowhere' takes away all "),
+        ("nowhere and neither", ""),
+    ],
+)
+def test_the_part_that_leaves_no_cell_is_named(cells: tuple[Cell, ...], expression: str, said: str) -> None:
+    assert not select(cells, expression)
+    assert emptied_by(cells, expression).startswith(said)
+    assert bool(emptied_by(cells, expression)) is bool(said)

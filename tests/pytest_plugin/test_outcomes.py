@@ -32,7 +32,7 @@ def reported(judged: Any) -> Any:
     return report
 
 
-@pytest.mark.parametrize("verdict", [Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN])
+@pytest.mark.parametrize("verdict", [Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN, Verdict.VARIES])
 def test_what_is_known_to_fail_is_no_pass(verdict: Verdict) -> None:
     """Nor is what was only built here and is known to fail when it is run."""
     judged: Any = SimpleNamespace(judgement=SimpleNamespace(verdict=verdict, sentence="as reported"))

@@ -10,7 +10,7 @@ import pytest
 
 from harness.case import Case, Link, Recipe, Variant
 from harness.cli import main
-from harness.errors import HandledError
+from harness.errors import HandledError, InfraError
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.run import docker
@@ -81,7 +81,7 @@ def test_without_containers_an_untrusted_model_is_refused_and_what_is_not_protec
     bare = "keeps a model's code from your files, your network and your processes"
     with pytest.raises(HandledError, match=f"--via venv is refused for untrusted models.*{bare}"):
         refuse_unconfined([UNTRUSTED], "venv")
-    with pytest.raises(HandledError, match=f"containers alone, and no daemon.*{bare}"):
+    with pytest.raises(InfraError, match=f"containers alone, and no daemon.*{bare}"):
         refuse_unconfined([UNTRUSTED], "auto", Host("amd64", docker_reason="no daemon"))
     with pytest.raises(HandledError, match="it has no seccomp"):
         refuse_unconfined([UNTRUSTED], "auto", Host("amd64", docker=replace(a_daemon(), filters=False)))
@@ -99,7 +99,7 @@ def test_provisioning_never_takes_a_virtual_environment_for_it() -> None:
 
 
 @pytest.mark.unit
-def test_the_command_line_refuses_with_2_and_says_nothing_else(
+def test_the_command_line_refuses_and_says_nothing_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
@@ -115,8 +115,9 @@ def test_the_command_line_refuses_with_2_and_says_nothing_else(
         ["reduce", str(model), "--target", "rtx17"],
         ["bisect", str(model), "--good", "rtx16", "--bad", "rtx17"],
     ):
-        for via in ("auto", "venv"):
-            assert main([*words, "--untrusted", "--via", via]) == 2, words
+        # Docker that is not there is the machine's lack, a virtual environment the command's mistake.
+        for via, code in (("auto", 3), ("venv", 2)):
+            assert main([*words, "--untrusted", "--via", via]) == code, words
             (line,) = capsys.readouterr().err.splitlines()
             assert "nothing keeps a model's code from your files, your network and your processes" in line
     assert not reports.exists()

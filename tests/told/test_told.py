@@ -70,7 +70,7 @@ class Truth:
 def truths() -> Mapping[tuple[str, str], Truth]:
     """Return the measured cells that can be asked for; those in which two GPUs disagree are none."""
     found: dict[tuple[str, str], list[Truth]] = {}
-    for each in measured.read(TOP / "cases" / measured.FILE):
+    for each in measured.read(TOP / "cases" / measured.FILE).measured:
         for (case, variant), result in each.cells.items() if each.target in TARGETS else ():
             name = f"{case}.{variant}"
             truth = Truth(name, each.target, result.cls, result.nodes)
@@ -143,7 +143,7 @@ def test_few_cells_cannot_be_asked_for() -> None:
 
 def _cells() -> Iterator[tuple[measured.Measured, str]]:
     seen = set()
-    for each in measured.read(TOP / "cases" / measured.FILE):
+    for each in measured.read(TOP / "cases" / measured.FILE).measured:
         for case, variant in each.cells:
             if (each.target, case, variant) not in seen:
                 seen.add((each.target, case, variant))

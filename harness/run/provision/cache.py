@@ -41,10 +41,10 @@ def make_once(
     One of several processes makes it, and the others wait. `folder` appears by a rename when `make` has returned, so
     that a process killed meanwhile leaves no half-made one; the next to come clears its leftovers away.
     """
-    if whole(folder):
+    if _is_whole(folder, whole):
         return folder
     with locked(folder.name, timeout=lock_timeout, directory=folder.parent):
-        if whole(folder):
+        if _is_whole(folder, whole):
             return folder
         if folder.is_file():
             folder.unlink()
@@ -58,10 +58,28 @@ def make_once(
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise InfraError(f"no space left for the environment under {folder.parent}") from error
+            if isinstance(error, PermissionError):
+                raise InfraError(_refused(folder.parent, error)) from error
             raise
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     return folder
+
+
+def _is_whole(folder: Path, whole: Callable[[Path], bool]) -> bool:
+    """Ask whether an environment is whole; raises InfraError for one that another user alone may read."""
+    try:
+        return whole(folder)
+    except PermissionError as error:
+        raise InfraError(_refused(folder, error)) from error
+
+
+def _refused(folder: Path, error: OSError) -> str:
+    why = error.strerror or str(error)
+    if isinstance(error, PermissionError):
+        with contextlib.suppress(OSError, KeyError):
+            why = f"it is {folder.owner()}'s" if folder.stat().st_uid != os.geteuid() else why
+    return f"the cache folder {folder} cannot be used: {why}; {CACHE_VARIABLE} names one of your own"
 
 
 @contextmanager
@@ -114,9 +132,7 @@ def _opened(folder: Path, name: str) -> Iterator[int]:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise InfraError(
-            f"the cache folder {folder} cannot be written: {error}; set {CACHE_VARIABLE}"
-        ) from error
+        raise InfraError(_refused(folder, error)) from error
     try:
         yield handle
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.errors import HandledError
+from harness.errors import HandledError, InfraError
 from harness.matrix import Target
 from harness.run.docker import UNFILTERED
 from harness.run.provision.host import Gpu, Host, look_at_host
@@ -127,7 +127,9 @@ def _architecture(target: Target, host: Host, via: Via) -> str | None:
 
 
 def refuse_unconfined(targets: Iterable[Target], via: Via = "auto", host: Host | None = None) -> None:
-    """Raise HandledError if untrusted targets are to run here and this machine's daemon makes no container.
+    """Raise if untrusted targets are to run here and this machine's daemon makes no container that confines them.
+
+    That is an InfraError where there is no daemon, and a HandledError where it is the command or the daemon's settings.
 
     Hosts that targets name are not asked: there is no other way there than a container.
     """
@@ -141,9 +143,7 @@ def refuse_unconfined(targets: Iterable[Target], via: Via = "auto", host: Host |
         return
     host = host or look_at_host()
     if host.docker is None:
-        raise HandledError(
-            f"untrusted models run in containers alone, and {host.docker_reason}: {BARE}{cure}"
-        )
+        raise InfraError(f"untrusted models run in containers alone, and {host.docker_reason}: {BARE}{cure}")
     if not host.docker.filters:
         raise HandledError(
             f"untrusted models are refused: {UNFILTERED}, and what they ask of it is unbounded{cure}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -100,3 +101,15 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         locked("x", directory=tmp_path / "file" / "deep"),
     ):
         pass
+
+
+def test_a_cache_of_another_user_is_one_sentence(tmp_path: Path) -> None:
+    """Its folders may not even be looked into."""
+
+    def closed(folder: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+    with pytest.raises(
+        InfraError, match=r"cannot be used: Permission denied; TRT_COMPAT_CACHE_DIR names one"
+    ):
+        make_once(tmp_path / "one", lambda _: None, whole=closed)
