@@ -334,13 +334,17 @@ class State(Word):
 
 @dataclass(frozen=True)
 class Finding:
-    """An objection to a model; for a blocked one `first` is the first table without its operator."""
+    """An objection to a model; for a blocked one `first` is the first table without its operator.
+
+    `dropped` says that the importer does not read something: what comes of that is seen by reading the model so.
+    """
 
     state: State
     node: str | None = None
     operator: str | None = None
     restriction: str | None = None
     first: str | None = None
+    dropped: bool = False
 
     def worded(self, more: str = "") -> str:
         """Return the finding in words; `more` goes behind its node."""
@@ -423,7 +427,15 @@ def _judged(use: Use, table: OperatorTable, *, plugins: bool) -> Finding | None:
         later = operator_tables()[operator_tables().index(table) + 1 :]
         free = (each.release for each in later if against(use, each, plugins=plugins)[0] is not State.BLOCKED)
         first = next(free, None)
-    return Finding(state, use.name, use.node.op_type, words, first)
+    dropped = state is State.IGNORED or (state is State.RESTRICTED and _is_dropped(use, table))
+    return Finding(state, use.name, use.node.op_type, words, first, dropped)
+
+
+def _is_dropped(use: Use, table: OperatorTable) -> bool:
+    """Tell whether nothing restricts a node but what its importer does not read."""
+    importer = table.importers[use.operator]
+    other = [fact.condition for fact in importer.facts if fact.state != State.IGNORED]
+    return all(KEPT[name](use) for name in (*importer.restrictions, *other))
 
 
 def against(use: Use, table: OperatorTable, *, plugins: bool = False) -> tuple[State, str]:
@@ -476,6 +488,9 @@ def _kinds(use: Use) -> Iterable[str]:
             continue
         if kind in _LISTED and (at == 0 or not quantises):
             yield _LISTED[kind]
+        elif kind == onnx.TensorProto.INT32 and at == 0 and use.operator == "DequantizeLinear":
+            # Of a bias: 8.6.1, 10.6.0 and TensorRT for RTX were measured to refuse it.
+            yield "INT32"
         elif kind not in _LISTED and kind not in _FREE:
             yield onnx.TensorProto.DataType.Name(kind)
 

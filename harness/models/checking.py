@@ -155,7 +155,8 @@ class Check:
         tell(Begun(tuple(models), matrix, case))
         judged = self._run(all_cells(matrix, (case,)), OwnPrepared(data, clock), how, tell, sink)
         known, unread = patterns(looked_up(None, "cases") if self.cases is None else self.cases)
-        static, doubted = static_answers(models, judged, known), {}
+        given_inputs = {name: each.inputs for name, each in data.items()}
+        static, doubted = static_answers(models, judged, known, given_inputs), {}
         for own in models:
             mine = [each for each in judged if each.cell.variant.name == own.variant.name]
             doubted.update({each.cell.id: own.made_up for each in of_made_up_sizes(own, mine)})
