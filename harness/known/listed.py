@@ -334,23 +334,23 @@ class State(Word):
 
 @dataclass(frozen=True)
 class Finding:
-    """An objection to a model; for a blocked one `first` is the first table without its operator.
-
-    `dropped` says that the importer does not read something: what comes of that is seen by reading the model so.
-    """
+    """An objection to a model; for a blocked one `first` is the first table without its operator."""
 
     state: State
     node: str | None = None
     operator: str | None = None
     restriction: str | None = None
     first: str | None = None
-    dropped: bool = False
 
     def worded(self, more: str = "") -> str:
         """Return the finding in words; `more` goes behind its node."""
         where = " ".join(filter(None, (self.operator, repr(self.node) if self.node else ""))) + more
         since = f"; first taken in the table of {self.first}" if self.first else ""
         return ": ".join(filter(None, (where, f"{self.restriction or ''}{since}")))
+
+
+class Dropped(Finding):
+    """An objection that something is not read: what comes of it is seen by reading the model so."""
 
 
 @dataclass(frozen=True)
@@ -428,7 +428,7 @@ def _judged(use: Use, table: OperatorTable, *, plugins: bool) -> Finding | None:
         free = (each.release for each in later if against(use, each, plugins=plugins)[0] is not State.BLOCKED)
         first = next(free, None)
     dropped = state is State.IGNORED or (state is State.RESTRICTED and _is_dropped(use, table))
-    return Finding(state, use.name, use.node.op_type, words, first, dropped)
+    return (Dropped if dropped else Finding)(state, use.name, use.node.op_type, words, first)
 
 
 def _is_dropped(use: Use, table: OperatorTable) -> bool:

@@ -18,7 +18,7 @@ from harness.case.graph_reader import attribute, subgraphs
 from harness.case.model import effective_name
 from harness.known.listed import KEPT, Finding, State, Use, uses
 from harness.matrix.operators import Fact, tables_around
-from harness.models.own.data import made_up
+from harness.models.own.inputs import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites.editor import drop_attributes
 from harness.models.walking import Stop, Walk, same, settled, walk
@@ -32,11 +32,13 @@ from harness.run.prepared import memory_for
 _SECONDS = 20.0
 #: Less than this is rounding.
 _ROUNDING = 1e-4
-_WAY_OUT = "export with opset 17, whose axes are attributes; --try-workarounds tries that"
+#: What a model of opset 17 says so that it is read, and the way there.
+_OPSET_17 = frozenset({"axes-all", "parts-alike", "whole-shape"})
+_WAY_OUT = "; export with opset 17, or take --try-workarounds"
 
 
 @dataclass(frozen=True)
-class Dropped:
+class NotRead:
     """A node of which an importer drops what breaks the condition of a fact."""
 
     node: str
@@ -57,14 +59,14 @@ class Reading:
     `why` says why, or how its outputs differ.
     """
 
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[NotRead, ...]
     stop: Stop | None = None
     off: float | None = None
     why: str = ""
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings in place of those that say that something is dropped."""
-        kinds: dict[tuple[str, Fact], list[Dropped]] = {}
+        kinds: dict[tuple[str, Fact], list[NotRead]] = {}
         for each in self.dropped:
             kinds.setdefault((each.operator, each.fact), []).append(each)
         told = [
@@ -72,8 +74,10 @@ class Reading:
             for (operator, _), (first, *more) in kinds.items()
         ]
         if self.stop:
-            why = f"cannot be ({self.stop.why}), for {'; '.join(told)}; {_WAY_OUT}"
-            yield Finding(State.BLOCKED, self.stop.node, self.stop.operator, why)
+            mendable = any(each.fact.condition in _OPSET_17 for each in self.dropped)
+            others = f"; and {len(told) - 1} more kinds" if len(told) > 1 else ""
+            words = f"cannot be ({self.stop.why}){_WAY_OUT if mendable else ''}, for {told[0]}{others}"
+            yield Finding(State.BLOCKED, self.stop.node, self.stop.operator, words)
             return
         for (operator, _), (first, *more) in kinds.items():
             also = f", as of {len(more)} more" if more else ""
@@ -110,7 +114,7 @@ def _read(
 ) -> Iterator[tuple[tuple[str, ...], Reading]]:
     """Yield versions that read a model alike with the reading: as it was walked, and once more as it was run."""
     model = settled(onnx.load_model_from_string(data), {each.input: each.optimum for each in profiles})
-    groups: dict[tuple[tuple[str, str], ...], tuple[onnx.ModelProto, tuple[Dropped, ...], list[str]]] = {}
+    groups: dict[tuple[tuple[str, str], ...], tuple[onnx.ModelProto, tuple[NotRead, ...], list[str]]] = {}
     for version in versions:
         made, dropped = without_dropped(model, version)
         key = tuple((each.node, each.fact.condition) for each in dropped)
@@ -127,7 +131,7 @@ def _read(
         yield tuple(names), _run(model, made, dropped, inputs)
 
 
-def _walked(whole: Walk, read: Walk, dropped: tuple[Dropped, ...]) -> Reading:
+def _walked(whole: Walk, read: Walk, dropped: tuple[NotRead, ...]) -> Reading:
     """Return the reading that two walks allow, of the model and of what is left of it."""
     unknown = "whether that changes its numbers was not computed"
     if whole.stop is not None:
@@ -140,7 +144,7 @@ def _walked(whole: Walk, read: Walk, dropped: tuple[Dropped, ...]) -> Reading:
 
 
 def _run(
-    model: onnx.ModelProto, made: onnx.ModelProto, dropped: tuple[Dropped, ...], inputs: Mapping[str, Array]
+    model: onnx.ModelProto, made: onnx.ModelProto, dropped: tuple[NotRead, ...], inputs: Mapping[str, Array]
 ) -> Reading:
     """Return the reading of a model that was run with and without what is dropped."""
     unknown = "whether that changes its numbers was not computed: "
@@ -173,17 +177,17 @@ def _off(figure: float, not_finite: int) -> float:
     return float("inf") if not_finite else figure
 
 
-def without_dropped(model: onnx.ModelProto, version: str) -> tuple[onnx.ModelProto, tuple[Dropped, ...]]:
+def without_dropped(model: onnx.ModelProto, version: str) -> tuple[onnx.ModelProto, tuple[NotRead, ...]]:
     """Return a model as the importer of a TensorRT reads it, and what that drops; sizes are to be fixed."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    found: list[Dropped] = []
+    found: list[NotRead] = []
     # Pairs of a node to be changed and what shape inference knows of it.
     for node, use in zip(_nodes(made.graph), uses(model, effective_name), strict=True):
         for fact in _facts(use, version):
             if KEPT[fact.condition](use) is not True:
                 _DROP[fact.condition](made.graph, node, use)
-                found.append(Dropped(use.name, node.op_type, fact))
+                found.append(NotRead(use.name, node.op_type, fact))
     return made, tuple(found)
 
 

@@ -12,7 +12,7 @@ import onnx
 from harness.case import Case, load_cases
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, describe_recipe
-from harness.known.listed import Finding, State, Static, StaticModel, ranked
+from harness.known.listed import Dropped, Finding, State, Static, StaticModel, ranked
 from harness.matrix import Platform, Target
 from harness.models.check import ran
 from harness.models.deciding import Patterns
@@ -73,14 +73,18 @@ def _listed(
 ) -> Mapping[str, tuple[Finding, ...]]:
     """Return by target the findings of the tables, those that tell of what is dropped by the model read so."""
     found = {each.name: held.on(each) for each in targets}
-    versions = {each.name: each.version for each in targets if any(one.dropped for one in found[each.name])}
+    versions = {
+        each.name: each.version
+        for each in targets
+        if any(isinstance(one, Dropped) for one in found[each.name])
+    }
     if versions:
         variant = model.variant
         several = tuple(dict.fromkeys(versions.values()))
         read = readings(variant.model_bytes(), variant.recipe.profiles, several, inputs)
         for name, version in versions.items():
             if version in read:
-                others = (one for one in found[name] if not one.dropped)
+                others = (one for one in found[name] if not isinstance(one, Dropped))
                 found[name] = (*read[version].findings(), *others)
     return found
 

@@ -18,13 +18,13 @@ from harness.cli import main
 from harness.cli.check_lines import head
 from harness.errors import HandledError
 from harness.models.own import model as own_model_module
-from harness.models.own.data import Clock, Given, OwnPrepared, fitted, made_up
+from harness.models.own.data import Given, OwnPrepared, fitted
+from harness.models.own.inputs import made_up
 from harness.models.own.model import Wanted, load_own, own_case, own_model, word
 from harness.models.own.shapes import Shapes, parse_shapes
 from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
 from harness.run.numbers.given import read_npz
-from harness.run.prepared import Refused
 from harness.words import Precision
 from tests.models import data
 from tests.run.test_prepared_in_child import endless
@@ -392,7 +392,7 @@ def test_an_extent_below_one_is_dynamic(tmp_path: Path, extent: int) -> None:
 def test_what_the_evaluator_is_too_slow_for_is_built_and_run_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("harness.models.own.data.SECONDS", 2)
+    monkeypatch.setattr("harness.models.own.data._SECONDS", 2)
     own = own_model(endless(), "m.onnx", Wanted(), name="m")
     ready = OwnPrepared().of(own.variant)
     assert set(ready.inputs) == {"x"}
@@ -462,11 +462,3 @@ def test_what_onnx_itself_does_not_allow_is_told(opset: int, body: str, words: s
     own = own_model(onnx.parser.parse_model(text), "m.onnx", Wanted(), name="m")
     assert len(own.assumed) == bool(words)
     assert all("no valid ONNX" in line and words in line for line in own.assumed)
-
-
-def test_a_cell_that_there_is_no_time_for_is_left_out_with_the_option_that_gives_more() -> None:
-    own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
-    assert OwnPrepared(clock=Clock(60)).weights(own.variant) is None
-    with pytest.raises(Refused, match="left out after 45 s; --seconds gives more time") as refused:
-        OwnPrepared(clock=Clock(60, began=-1e9)).weights(own.variant)
-    assert refused.value.state == "not_run"
