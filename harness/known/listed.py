@@ -71,6 +71,23 @@ class Use:
             return True
         return False if name in self.scope.inputs else None
 
+    def decided(self, index: int) -> bool:
+        """Tell whether constants and sizes that are fixed decide an input: an engine folds it when it is built."""
+        waiting, seen = [self.given(index)], set[str]()
+        while waiting:
+            name = waiting.pop()
+            maker = self.scope.producer(name)
+            if name in seen or name in self.scope.constants:
+                continue
+            seen.add(name)
+            if maker is None or any(subgraphs(maker)):
+                return False
+            sized = maker.op_type in {"Shape", "Size"} and None not in (
+                _fixed(self.scope.shapes.get(maker.input[0])) or (None,)
+            )
+            waiting += [] if sized else filter(None, maker.input)
+        return True
+
     def values(self, index: int) -> np.ndarray | None:
         """Return a constant input's values, None if they are not in the graph."""
         return self.scope.value(self.given(index))
@@ -110,6 +127,15 @@ def _halves(found: list[object]) -> bool:
 
 
 def _branches(use: Use, *, broadcast: bool) -> bool | None:
+    if use.values(0) is not None:
+        # Importers take the branch that a stored condition says, and no other.
+        return True
+    answer = _both_branches(use, broadcast=broadcast)
+    # TensorRT for RTX was measured to build an If of unlike ranks whose condition sizes decide; 8.6.1 refuses it.
+    return None if answer is False and not broadcast and use.decided(0) else answer
+
+
+def _both_branches(use: Use, *, broadcast: bool) -> bool | None:
     named = use.attribute("then_branch"), use.attribute("else_branch")
     graphs = [graph for graph in named if isinstance(graph, onnx.GraphProto)]
     if len(graphs) < len(named):
@@ -283,14 +309,25 @@ def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> It
         if (node.domain, node.op_type) in functions:
             yield Use(node, GraphReader(onnx.GraphProto()), "local function", name_of(node))
     whole = inline_local_functions(model) if functions else model
-    yield from _uses(GraphReader(inferred(whole)), name_of)
+    yield from uses_in(GraphReader(inferred(whole)), name_of)
 
 
-def _uses(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+def uses_in(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+    """Yield every node that a graph runs, those of branches and loops too."""
     for node in scope.nodes:
         yield Use(node, scope, node.op_type, name_of(node))
-        for graph in subgraphs(node):
-            yield from _uses(GraphReader(graph, scope), name_of)
+        for graph in _run_by(node, scope):
+            yield from uses_in(GraphReader(graph, scope), name_of)
+
+
+def _run_by(node: onnx.NodeProto, scope: GraphReader) -> Iterator[onnx.GraphProto]:
+    """Yield the graphs that a node runs, of an If whose condition is stored the branch that is taken alone."""
+    condition = scope.value(node.input[0]) if node.op_type == "If" else None
+    if condition is None or condition.size != 1:
+        yield from subgraphs(node)
+    else:
+        taken = attribute(node, "then_branch" if condition.all() else "else_branch")
+        yield from [taken] if taken is not None else []
 
 
 #: Types of the tables that block where a row lacks them, by the tables' words. INT64 and DOUBLE are cast, and INT8 is

@@ -14,6 +14,7 @@ from harness.case import Case
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.matrix import Matrix, load_matrix
+from harness.models.blockers import MOST_SECONDS as MOST_BLOCKERS_SECONDS
 from harness.models.check import Answer, ModelStep
 from harness.models.deciding import Patterns
 from harness.models.further import Asking, Questions
@@ -301,7 +302,7 @@ class Check:
                 mine = [each for each in its if each.ran or each.target in begun.decides]
                 prepared.given = given[model.variant.name]
                 flags, data = _several(self.flags), prepared.given
-                most = math.inf if self.seconds is None else self.seconds
+                most = MOST_BLOCKERS_SECONDS if self.seconds is None else self.seconds
                 asking = Asking(model, mine, self.questions, tries, flags, data, most, known)
                 for question, found in asking.answers() if mine else ():
                     tell(Behind(model, question, found))

@@ -103,20 +103,27 @@ class Asking:
         return any(each.ran and untold(each.judged) for each in self.before)
 
     def _blocked(self, graph: onnx.ModelProto, found: Sequence[Answer]) -> list[Answer]:
-        """Return answers with the blockers; targets of one engine with one first failure share the newest's."""
+        """Return answers with the blockers; targets of one engine share the newest's that hold their first one."""
         groups: dict[Hashable, list[Answer]] = {}
         for each in found:
             groups.setdefault(_first_failure(each.judged), []).append(each)
         sought: dict[str, Blockers] = {}
         for failure, alike in groups.items():
-            if failure is not None:
-                newest = max(alike, key=lambda each: Version(each.judged.cell.target.version)).judged
-                most = min(MOST_BLOCKERS_SECONDS, self.most_seconds)
-                held = blockers(graph, newest, self._bench(newest), most_seconds=most)
-                if len(alike) > 1 and held.tries:
+            left = (
+                sorted(alike, key=lambda each: Version(each.judged.cell.target.version))
+                if failure is not None
+                else []
+            )
+            while left:
+                newest = left.pop().judged
+                held = blockers(graph, newest, self._bench(newest), most_seconds=self.most_seconds)
+                seen = {node for each in held.found for node in each.nodes}
+                sharing = [each for each in left if seen.issuperset(blamed(each.judged))]
+                if sharing and held.tries:
                     end = f"{held.end} (sought on {newest.cell.target.name} alone)"
                     held = structs.replace(held, end=end)
-                sought |= {each.target: held for each in alike}
+                sought |= {each.target: held for each in sharing} | {newest.cell.target.name: held}
+                left = [each for each in left if each not in sharing]
         return [
             each.with_further(blockers=sought[each.target]) if each.target in sought else each
             for each in found
@@ -166,7 +173,8 @@ def _first_failure(judged: Judged) -> Hashable:
     cls, target = judged.classification.cls, judged.cell.target
     if cls not in OF_A_NODE:
         return None
-    nodes = tuple((each.nodes, each.signature) for each in accused(judged))
+    # Another version may name another node of the operator first.
+    nodes = tuple(sorted({(each.operator, each.signature or "") for each in accused(judged)}))
     return target.engine, cls, judged.signature, nodes or target.name
 
 

@@ -14,9 +14,9 @@ import onnx
 from onnx import numpy_helper
 
 from harness.case import Profile
-from harness.case.graph_reader import attribute, subgraphs
+from harness.case.graph_reader import GraphReader, attribute, inferred
 from harness.case.model import effective_name
-from harness.known.listed import KEPT, Finding, State, Use, uses
+from harness.known.listed import KEPT, Finding, State, Use, uses_in
 from harness.matrix.operators import Fact, tables_around
 from harness.models.own.inputs import made_up
 from harness.models.reading import MOST_EVALUATED
@@ -159,7 +159,7 @@ def _run(
     if got.outputs is None:
         why = "it fails on the same inputs"
         return Reading(dropped, stop=Stop(got.node, got.operator, why) if got.node else None, why=got.reason)
-    off = compare(wanted.outputs, got.outputs)
+    off = compare(wanted.outputs, got.outputs, wanted.ranked)
     other = [each.output for each in off if not each.shape_matches]
     if other:
         name = other[0]
@@ -181,21 +181,14 @@ def without_dropped(model: onnx.ModelProto, version: str) -> tuple[onnx.ModelPro
     """Return a model as the importer of a TensorRT reads it, and what that drops; sizes are to be fixed."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
+    made.graph.CopyFrom(inferred(model))
     found: list[NotRead] = []
-    # Pairs of a node to be changed and what shape inference knows of it.
-    for node, use in zip(_nodes(made.graph), uses(model, effective_name), strict=True):
+    for use in list(uses_in(GraphReader(made.graph), effective_name)):
         for fact in _facts(use, version):
             if KEPT[fact.condition](use) is not True:
-                _DROP[fact.condition](made.graph, node, use)
-                found.append(NotRead(use.name, node.op_type, fact))
+                _DROP[fact.condition](made.graph, use)
+                found.append(NotRead(use.name, use.operator, fact))
     return made, tuple(found)
-
-
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in list(graph.node):
-        yield node
-        for inner in subgraphs(node):
-            yield from _nodes(inner)
 
 
 def _facts(use: Use, version: str) -> tuple[Fact, ...]:
@@ -212,17 +205,17 @@ def _facts(use: Use, version: str) -> tuple[Fact, ...]:
     return tuple(fact for condition, fact in first.items() if condition in second)
 
 
-def _leave_out(*names: str) -> Callable[[onnx.GraphProto, onnx.NodeProto, Use], None]:
-    return lambda _, node, __: drop_attributes(node, *names)
+def _leave_out(*names: str) -> Callable[[onnx.GraphProto, Use], None]:
+    return lambda _, use: drop_attributes(use.node, *names)
 
 
-def _drop_axes(_: onnx.GraphProto, node: onnx.NodeProto, __: Use) -> None:
-    del node.input[1:]
+def _drop_axes(_: onnx.GraphProto, use: Use) -> None:
+    del use.node.input[1:]
 
 
-def _make_alike(graph: onnx.GraphProto, node: onnx.NodeProto, use: Use) -> None:
+def _make_alike(graph: onnx.GraphProto, use: Use) -> None:
     """Let a Split cut parts of one size off, and lose what is left of the axis in an output that nobody reads."""
-    shape, axis = use.shape(), attribute(node, "axis", 0)
+    node, shape, axis = use.node, use.shape(), attribute(use.node, "axis", 0)
     length = shape[axis] if shape else None
     if length is not None:
         many = attribute(node, "num_outputs", len(node.output))
@@ -236,7 +229,7 @@ def _make_alike(graph: onnx.GraphProto, node: onnx.NodeProto, use: Use) -> None:
 
 
 #: By condition of a fact: how a node is made the one that the importer reads.
-_DROP: Mapping[str, Callable[[onnx.GraphProto, onnx.NodeProto, Use], None]] = {
+_DROP: Mapping[str, Callable[[onnx.GraphProto, Use], None]] = {
     "axes-all": _drop_axes,
     "dilations-ones": _leave_out("dilations"),
     "layout-zero": _leave_out("layout"),

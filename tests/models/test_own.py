@@ -462,3 +462,43 @@ def test_what_onnx_itself_does_not_allow_is_told(opset: int, body: str, words: s
     own = own_model(onnx.parser.parse_model(text), "m.onnx", Wanted(), name="m")
     assert len(own.assumed) == bool(words)
     assert all("no valid ONNX" in line and words in line for line in own.assumed)
+
+
+def test_made_up_indices_are_within_what_they_name_whatever_reads_them() -> None:
+    """Through Unsqueeze and Expand too, and of GatherND by its first axis."""
+    value, node = helper.make_tensor_value_info, helper.make_node
+    stored = [
+        numpy_helper.from_array(np.zeros((1, 4), np.float32), "one"),
+        numpy_helper.from_array(np.array([1]), "last"),
+        numpy_helper.from_array(np.array([9, 4]), "to"),
+    ]
+    nodes = [
+        node("Unsqueeze", ["batch", "last"], ["b1"]),
+        node("Expand", ["b1", "to"], ["b2"]),
+        node("ScatterElements", ["one", "b2", "x"], ["y"], axis=0, reduction="add"),
+        node("GatherND", ["three", "places"], ["z"]),
+    ]
+    inputs = [
+        value("batch", 7, ["n"]),
+        value("x", 1, ["n", 4]),
+        value("three", 1, [3, 2]),
+        value("places", 7, [8, 1]),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [value(name, 1, None) for name in "yz"], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    sizes = {"batch": (9,), "x": (9, 4)}
+    found = made_up(model, [Profile(name, size, size, size) for name, size in sizes.items()])
+    assert set(found["batch"].tolist()) == {0}
+    assert set(found["places"].ravel().tolist()) <= {0, 1, 2}
+
+
+def test_arrays_set_the_sizes_of_dynamic_inputs_that_no_option_names() -> None:
+    model = dynamic()
+    (name, *_) = [each.name for each in model.graph.input]
+    usual = own_model(dynamic(), "m.onnx", Wanted(), name="m").variant.recipe.profiles[0].optimum
+    given = (usual[0] + 1, *usual[1:])
+    taken = own_model(model, "m.onnx", Wanted(arrays={name: given}), name="m")
+    assert taken.variant.recipe.profiles[0].optimum == given
+    assert not taken.made_up
+    named = Wanted(shapes=Shapes({}, {name: usual}, {}), arrays={name: given})
+    assert own_model(dynamic(), "m.onnx", named, name="m").variant.recipe.profiles[0].optimum == usual

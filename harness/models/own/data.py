@@ -21,6 +21,7 @@ from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs
 from harness.run.numbers.inputs import NotFeedable, check_sizes
+from harness.run.numbers.ranked import ranked_outputs
 from harness.run.numbers.reference import Reference, reference
 from harness.run.numbers.wire import Array, to_wire
 from harness.run.prepared import Prepared, PreparedVariants, Refused, Weights, memory_for
@@ -80,7 +81,9 @@ class OwnPrepared(PreparedVariants):
             # An engine builds and runs models that the evaluator is too slow for, or dies of.
             why = f"no reference was computed: the process that evaluates the model {error}; --expected gives one"
             made = [
-                replace(each, reference=Reference(None, why)) for each in made if isinstance(each, Prepared)
+                replace(each, reference=replace(each.reference, outputs=None, reason=why))
+                for each in made
+                if isinstance(each, Prepared)
             ]
         found = made[-1]
         if isinstance(found, Refused):
@@ -114,7 +117,13 @@ def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
     """Yield the model made ready, and once more with the evaluator's reference, if there is to be one."""
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
-    ready = Prepared(data, model_sha256(data), asked(model), {}, Reference(None, "it was only built"))
+    ready = Prepared(
+        data,
+        model_sha256(data),
+        asked(model),
+        {},
+        Reference(None, "it was only built", ranked=ranked_outputs(model)),
+    )
     try:
         inputs = dict(given.inputs) or made_up(model, variant.recipe.profiles)
     except (NotFeedable, ValueError) as refusal:
@@ -122,15 +131,16 @@ def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
         yield replace(ready, unfed=str(refusal))
         return
     if given.expected:
-        expected = Reference(dict(given.expected))
+        expected = Reference(dict(given.expected), ranked=ready.reference.ranked)
     elif given.weights or len(data) > MOST_EVALUATED:
         held = given.weights or f"{len(data) / 2**30:.1f} GiB"
-        expected = Reference(None, f"no reference was computed: the model has {held}")
+        why = f"no reference was computed: the model has {held}"
+        expected = replace(ready.reference, reason=why)
     else:
         ready = replace(ready, inputs=inputs)
         yield ready
         expected = reference(model, inputs, also=variant.recipe.mark_outputs)
-    yield replace(ready, inputs=inputs, reference=expected)
+    yield replace(ready, inputs=inputs, reference=replace(expected, ranked=ready.reference.ranked))
 
 
 def read_libraries(paths: Iterable[Path]) -> tuple[tuple[Library, bytes], ...]:

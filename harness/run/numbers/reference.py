@@ -13,6 +13,7 @@ from onnx.inliner import inline_local_functions
 from harness.case.graph_reader import opsets, sorted_nodes
 from harness.case.model import effective_name
 from harness.record.outcome import Accuracy
+from harness.run.numbers.ranked import matched, ranked_outputs
 from harness.run.numbers.wire import Array, is_carried
 
 #: Domains whose operators the reference evaluator knows.
@@ -21,12 +22,16 @@ _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference outputs by name, or None and the reason why, with the node that it stopped at, if one did."""
+    """The reference outputs by name, or None and the reason why, with the node that it stopped at, if one did.
+
+    `ranked` are outputs whose rows are matched: a rank orders them.
+    """
 
     outputs: Mapping[str, Array] | None
     reason: str = ""
     node: str = ""
     operator: str = ""
+    ranked: frozenset[str] = frozenset()
 
 
 class _Stopped(Exception):
@@ -62,7 +67,11 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     outputs = {
         name: np.asarray(value) for name, value in zip(names, values, strict=True) if is_carried(value)
     }
-    return Reference(outputs) if outputs else Reference(None, "no output of the graph is a tensor of numbers")
+    return (
+        Reference(outputs, ranked=ranked_outputs(model))
+        if outputs
+        else Reference(None, "no output of the graph is a tensor of numbers")
+    )
 
 
 def _evaluated(
@@ -135,13 +144,20 @@ _LARGEST = float(np.finfo(np.float64).max)
 _COUNTED = (np.bool_, np.int32, np.int64, np.uint32, np.uint64)
 
 
-def compare(expected: Mapping[str, Array], actual: Mapping[str, Array | None]) -> tuple[Accuracy, ...]:
-    """Return one Accuracy for each reference output, in the reference's order.
+def compare(
+    expected: Mapping[str, Array], actual: Mapping[str, Array | None], ranked: frozenset[str] = frozenset()
+) -> tuple[Accuracy, ...]:
+    """Return one Accuracy for each reference output, in the reference's order; rows of `ranked` ones are matched.
 
     An output that is missing or has another shape has `shape_matches` False, and figures of 0 without a meaning. An
     output that is all zero in the reference has no magnitude: `max_rel` is then absolute, and the cosine 1 if the
     output is zero too, else 0. Positions at which the reference itself is not finite are left out.
     """
+    if ranked:
+        actual = {
+            **actual,
+            **matched({name: each for name, each in expected.items() if name in ranked}, actual),
+        }
     return tuple(_compare(name, wanted, actual.get(name)) for name, wanted in expected.items())
 
 
