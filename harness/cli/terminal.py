@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
+import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 
@@ -26,6 +29,8 @@ def printer(console: Console) -> Callable[[str], None]:
 
 #: Characters of a line, whatever the terminal has.
 _NARROWEST, _WIDEST = 60, 120
+#: Seconds between the words on work that goes on.
+_OFTEN = 30.0
 
 
 def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
@@ -41,7 +46,7 @@ def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
 
 
 class Doing:
-    """Shows the work in progress on a terminal; as a context. Without a terminal on standard error it is silent.
+    """Shows the work in progress; as a context. Without a terminal it is told once it takes longer than half a minute.
 
     Lines meanwhile go through `say`, or the line would stand in it.
     """
@@ -56,11 +61,12 @@ class Doing:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._text = Text()
+        self._text, self._since = Text(), time.monotonic()
+        self._over = threading.Event()
 
     def now(self, text: str) -> None:
         """Show the work that begins, "" to stop."""
-        self._text = Text(" ".join(visible(text).split()))
+        self._text, self._since = Text(" ".join(visible(text).split())), time.monotonic()
         # One line alone: started again, rich wipes as many lines as it had before, even those printed since.
         self._text.truncate(max(self._console.width - 3, 1), overflow="ellipsis")
         self._spinner.update(text=self._text)
@@ -77,9 +83,19 @@ class Doing:
             self._live.start()
 
     def __enter__(self) -> Doing:  # noqa: PYI034  (Self is Python 3.11)
+        if not self._console.is_terminal:
+            threading.Thread(target=self._tell, name="progress", daemon=True).start()
         return self
+
+    def _tell(self) -> None:
+        """Tell, every half minute, of work that goes on: whoever reads a log sees that it does."""
+        while not self._over.wait(_OFTEN):
+            seconds = time.monotonic() - self._since
+            if self._text and seconds > _OFTEN:
+                print(f"{self._text.plain} ({seconds:.0f} s)", file=sys.stderr, flush=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         self._live.stop()

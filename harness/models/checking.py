@@ -25,6 +25,7 @@ from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.static import patterns, static_answers
 from harness.models.trying import BuiltOrRun, Tries, run_models
 from harness.plan import Cell, all_cells
+from harness.run.gpus import WAIT
 from harness.run.local import How, Sink
 from harness.run.numbers.given import read_npz
 from harness.run.numbers.wire import Array
@@ -146,7 +147,7 @@ class Check:
 
     def run(self, tell: Tell = lambda _: None, sink: Sink | None = None) -> list[Answer]:
         """Run the check and return an answer for each model and target; events are told, records go to `sink`."""
-        how, given = How(self.via, self.jobs, self.pull), self.matrix
+        how, given = How(self.via, self.jobs, self.pull, wait=self.seconds or WAIT), self.matrix
         whole = given if isinstance(given, Matrix) else load_matrix(looked_up(given, "matrix.yaml"))
         matrix = self._bounded(self._chosen(whole))
         refuse_unconfined(matrix, self.via)
