@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import minify_html
 from markupsafe import Markup
 
 from harness.compare.step import COUNTED, HEADLINES
@@ -30,8 +31,6 @@ from harness.text import visible
 STATIC = Path(__file__).parent / "static"
 #: In the order in which they rely on one another.
 _SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "paste", "tabs", "main")
-#: No literal of the scripts is longer than a line.
-_NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
 #: Bytes of the largest model that the page itself holds.
 LARGEST_MODEL = 10240
 #: The fields of a cell that its place tells, then those that only its panel or a tab needs: the page unpacks them late.
@@ -140,7 +139,7 @@ def render(
     `further` are the rows of a check's further tries; `models` are files by name, the small ones of which it holds.
     The same data give the same page, but for another build of zlib.
     """
-    style, script = _asset("style.css"), _script()
+    style, script = _style(), _script()
     small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
     coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
     early, late = (
@@ -231,16 +230,25 @@ def _seeds(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 @cache
-def _asset(name: str) -> str:
-    return (STATIC / name).read_text(encoding="utf-8")
+def _style() -> str:
+    return _minified("style", _asset("style.css"))
 
 
 @cache
 def _script() -> str:
-    """Return the scripts as one, without indents and without lines that are remarks alone."""
-    first, *bodies = [_NO_CODE.sub("", _asset(f"{name}.js")) for name in ("unpack", *_SCRIPTS)]
+    """Return the scripts as one program."""
+    first, *bodies = [_asset(f"{name}.js") for name in ("unpack", *_SCRIPTS)]
     whole = "".join([first, "const [data, words] = await allData();\n", *bodies])
-    return f'"use strict";\n(async () => {{\n{whole}}})();\n'
+    return f'"use strict";{_minified("script", f"(async () => {{{whole}}})();")}'
+
+
+def _asset(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _minified(element: str, text: str) -> str:
+    whole = minify_html.minify(f"<{element}>{text}</{element}>", minify_js=True, minify_css=True)
+    return whole.removeprefix(f"<{element}>").removesuffix(f"</{element}>")
 
 
 def explaining() -> dict[str, Any]:
