@@ -26,11 +26,12 @@ from harness.known.claim import GENERATIONS
 from harness.layers import names as layer_names
 from harness.matrix.operators import node_tests
 from harness.report.labels import KINDS, MARKS, ROLES
+from harness.report.lexicon import lexicon
 from harness.text import visible
 
 STATIC = Path(__file__).parent / "static"
 #: In the order in which they rely on one another.
-_SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "paste", "tabs", "main")
+_SCRIPTS = ("data", "state", "ask", "search", "step", "matrix", "panel", "explain", "paste", "tabs", "main")
 #: Bytes of the largest model that the page itself holds.
 LARGEST_MODEL = 10240
 #: The fields of a cell that its place tells, then those that only its panel or a tab needs: the page unpacks them late.
@@ -142,8 +143,9 @@ def render(
     style, script = _style(), _script()
     small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
     coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
+    cells = [_shown_of(cell) for cell in data["cells"]]
     early, late = (
-        [{name: cell[name] for name in cell if (name in _LATE) is last} for cell in data["cells"]]
+        [{name: cell[name] for name in cell if (name in _LATE) is last} for cell in cells]
         for last in (False, True)
     )
     kinds: dict[str, int] = {}
@@ -158,7 +160,7 @@ def render(
         script=Markup(script),  # noqa: S704
         policy=policy(style, script),
         results=_packed(first),
-        words=_packed(_words(suites, further, small)),
+        words=_packed({**_words(suites, further, small), "lexicon": lexicon(data)}),
         late=_packed(late),
         models=_packed(coded),
     )
@@ -167,6 +169,14 @@ def render(
 def unpacked(page: str) -> str:
     """Return a page with its data in plain: another build of zlib packs the same into other bytes."""
     return _PACKED.sub(lambda found: gzip.decompress(base64.b64decode(found.group())).decode(), page)
+
+
+def _shown_of(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a cell that the page shows: not the names of files, which a copy of the page lacks."""
+    by_gpu = [{name: each[name] for name in each if name != "log"} for each in cell["by_gpu"]]
+    lines = [line for line in cell.get("by_hand", ()) if not line.startswith("# these lines were not tried")]
+    found = {name: cell[name] for name in cell if name not in ("log", "layers")}
+    return {**found, "by_gpu": by_gpu, **({"by_hand": lines} if "by_hand" in cell else {})}
 
 
 def _told(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -230,6 +230,7 @@ interface Words {
   issues: string;
   home: string;
   errors: any;
+  lexicon: any;
 }
 
 // Unpacked before anything else runs.
@@ -247,14 +248,24 @@ interface State {
   all: boolean;
   latency: boolean;
 }
+interface AnswerLine {
+  text: string;
+  href: string;
+}
+interface Answer {
+  lines: AnswerLine[];
+  step: [string, string] | null;
+  columns: string[];
+  rows: Row[];
+  timed: boolean;
+}
 interface Query {
   rows: ((row: Row) => boolean)[];
   columns: ((target: Target) => boolean)[];
   cells: ((cell: Cell) => boolean)[];
-  words: ((text: string) => boolean)[];
-  step: [string, string] | null;
-  leads: Set<[RegExp, string, string]>;
-  operators: string[];
+  best: Row[];
+  answer: Answer | null;
+  question: string;
 }
 interface StepLine {
   kind: string;
@@ -299,7 +310,7 @@ type Explaining = (known: any, log: string, version?: string) => Generator<null,
 type HitsOf = (known: any, signature: any, texts: any) => Generator<any>;
 type Listed = (items: Content[], most?: number, by?: string) => Content;
 type PlaceOf = (id: string) => { row: Row; column: number } | undefined;
-type Button = (label: string, act: () => unknown, attributes?: Attributes) => HTMLElement;
+type Button = (label: Content, act: () => unknown, attributes?: Attributes) => HTMLElement;
 type Chapter = (cell: Cell, row: Row, target: Target) => Content[];
 type CellPart = (cell: Cell, row: Row, target: Target) => Element;
 type Keys<T> = { [key: string]: (one: T, value: string) => boolean };

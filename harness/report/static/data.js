@@ -94,6 +94,8 @@ const sourcesOf = (cell) => {
   return read.map(({ title, of }) => `${title}${of ? ` (${of})` : ""}`).join("; ");
 };
 
+/** @type {(text: string) => string} */
+const unblanked = (text) => text.replace(/<(\w+)>/g, "$1");
 // What only a failure fills in, <node>, is marked as such.
 /** @type {(text: string) => Content} */
 const blanks = (text) =>

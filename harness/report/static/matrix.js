@@ -24,7 +24,7 @@ let inSight = [];
 /** @type {Set<string>} */
 const unfolded = new Set();
 /** @type {(cell: Cell) => number | undefined} */
-const medianOf = (cell) => (state.latency ? cell.latency_ms?.median : undefined);
+const medianOf = (cell) => (showsLatency() ? cell.latency_ms?.median : undefined);
 /** @type {Map<Cell, string>} */
 const looks = new Map();
 /** @type {(row: Row, target: Target) => string} */
@@ -38,12 +38,18 @@ const lookOf = (row, { index }) => {
 };
 // Columns side by side that are alike in all rows in sight are one; those of a family in which nothing is known are
 // one, folded.
+// Of the rows in sight a column that knows of fewer shares one with its neighbours.
+const FEW = 0.25;
 /** @type {(wanted: Target[]) => Column[]} */
 const columnsOf = (wanted) => {
-  const ends = new Set([state.a, state.b]);
+  const ends = new Set([before().id, after().id]);
+  const few = inSight.length * FEW;
   const empty = new Set(
     wanted.filter(
-      (target) => !ends.has(target.id) && inSight.every((row) => !known(row.cells[target.index])),
+      (target) =>
+        !ends.has(target.id) &&
+        !seen.has(target.id) &&
+        inSight.filter((row) => known(row.cells[target.index])).length <= few,
     ),
   );
   /** @type {Column[]} */
@@ -73,12 +79,15 @@ const columnName = ({ targets: [first, ...more] }) => {
 };
 /** @type {(column: Column) => string} */
 const endOf = ({ targets: [first] }) =>
-  [first.id === state.a ? "from" : "", first.id === state.b ? "to" : ""].filter(Boolean).join(" ");
+  [first.id === before().id ? "from" : "", first.id === after().id ? "to" : ""].filter(Boolean).join(" ");
 /** @type {(column: Column) => string} */
 const columnClass = (column) =>
   [endOf(column), column.folded ? "folded" : "", column.targets.some(ran) ? "" : "unrun"]
     .filter(Boolean)
     .join(" ");
+/** @type {(column: Column) => string} */
+const fewOf = ({ targets: its }) =>
+  inSight.some((row) => its.some(({ index }) => known(row.cells[index]))) ? "few results" : "no result";
 const headElement = () => {
   const families = columns.map(({ targets: [first] }) => first.family);
   /** @type {[string, number][]} */
@@ -121,7 +130,7 @@ const headElement = () => {
                   [
                     `${target.id}: ${target.name}`,
                     ran(target) ? "" : "; not run for this report",
-                    column.folded ? "; nothing is known in the rows in sight" : "",
+                    column.folded ? "; little is known in the rows in sight" : "",
                   ].join(""),
                 )
                 .join("\n"),
@@ -130,7 +139,7 @@ const headElement = () => {
               "a",
               { href: `#target-${column.targets[0].id}` },
               columnName(column),
-              small(column.folded && column.targets.length > 1 ? "no result" : under(column.targets[0])),
+              small(column.folded && column.targets.length > 1 ? fewOf(column) : under(column.targets[0])),
             ),
             endOf(column) && make("i", { class: "end" }, endOf(column)),
           ),
@@ -146,9 +155,16 @@ const columnWidths = () =>
     make("col", { class: "first" }),
     columns.map(() => make("col", {})),
   );
+// The target that a column stands for in a row: of several folded ones that which fails, else one that is known.
+/** @type {(row: Row, column: Column) => Target} */
+const foldedTo = (row, { targets: its, folded }) =>
+  (folded &&
+    (its.find(({ index }) => failing(row.cells[index])) ||
+      its.find(({ index }) => known(row.cells[index])))) ||
+  its[0];
 /** @type {(row: Row, column: Column) => Element} */
 const cellElement = (row, column) => {
-  const [target] = column.targets;
+  const target = foldedTo(row, column);
   const cell = row.cells[target.index];
   const news =
     known(cell) &&
@@ -165,9 +181,12 @@ const cellElement = (row, column) => {
           ? { regressed: "!", new: "+", fixed: "★" }[news]
           : "";
   const [median, gpu] = [medianOf(cell), cell.gpu ? cell.gpu[1] : "CPU"];
-  const chips = median === undefined ? [cell.chip] : [ms(median), gpu.replace("NVIDIA ", "").split(" ")[0]];
+  const chips =
+    median === undefined
+      ? [column.folded && column.targets.length > 1 && known(cell) ? target.short : cell.chip]
+      : [ms(median), gpu.replace("NVIDIA ", "").split(" ")[0]];
   const named = [
-    `${row.title}, ${column.targets.map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)]}`,
+    `${row.title}, ${(known(cell) ? [target] : column.targets).map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)]}`,
     verdictOf(cell),
     news,
     median === undefined ? "" : `median ${ms(median)} on ${gpu}`,
@@ -188,13 +207,21 @@ const cellElement = (row, column) => {
     anchor,
   );
 };
-/** @type {(row: Row) => Element[]} */
-const sentencesOf = (row) => {
-  const series = new Set(columns.flatMap((column) => column.targets.map((target) => target.series)));
-  const told = row.sentences.filter((sentence) => series.has(sentence.series));
-  return told.map((sentence) =>
-    make("span", { class: "sentence" }, bold(`${sentence.series} `), `${sentence.text}. `),
-  );
+// One verdict a row: that of the step, else the first that is known.
+/** @type {(row: Row) => string} */
+const verdictOfRow = (row) => {
+  const [old, now] = [before(), after()].map((target) => ({
+    cell: row.cells[target.index],
+    short: target.short,
+  }));
+  if (known(old.cell) && known(now.cell))
+    return old.cell.text === now.cell.text
+      ? `${now.cell.text} on ${old.short} and ${now.short}`
+      : `${old.cell.text} on ${old.short}, ${now.cell.text} on ${now.short}`;
+  const one = known(now.cell) ? now : known(old.cell) ? old : null;
+  const other = row.cells.find(known);
+  if (one) return `${verdictOf(one.cell)} on ${one.short}`;
+  return other ? `${verdictOf(other)} on ${targetOf.get(other.target)?.name}` : "";
 };
 const UNFOLD = { class: "unfold", "aria-expanded": "false" };
 /** @type {(row: Row, more: number) => HTMLElement[]} */
@@ -209,7 +236,6 @@ const rowElements = (row, more) => {
         UNFOLD,
       )
     : null;
-  const sentences = sentencesOf(row);
   const line = make(
     "tr",
     { class: "variant", "data-row": row.index },
@@ -226,22 +252,21 @@ const rowElements = (row, more) => {
         row.role === "workaround" && make("i", { class: "role" }, "workaround"),
         unfold,
       ),
+      small(cut(verdictOfRow(row), 110)),
     ),
     columns.map((column) => cellElement(row, column)),
   );
-  return sentences.length
-    ? [line, make("tr", { class: "words" }, make("td", { colspan: columns.length + 1 }, para(sentences)))]
-    : [line];
+  return [line];
 };
 /** @type {(row: Row) => number} */
 const newsOf = (row) => {
   const kinds = kindsOf(row, before().index, after().index).filter(({ kind }) => kind !== "newly_unknown");
   const cells = columns.flatMap((column) => column.targets.map((target) => row.cells[target.index]));
-  const called = [row.title, row.case.title].map(
-    (text) => filter.query.words.filter((test) => test(text.toLowerCase())).length,
-  );
+  const { best, cells: tests } = filter.query;
+  const rank = best.length ? best.length - best.indexOf(row) : 0;
   return (
-    16 * (called[0] + called[1] + (filter.query.cells.length && cellFits(row.cells[after().index]) ? 2 : 0)) +
+    (best.includes(row) ? 16 * rank : 0) +
+    (tests.length && cellFits(row.cells[after().index]) ? 32 : 0) +
     (kinds.length ? 8 : 0) +
     (failing(row.cells[after().index]) ? 4 : 0) +
     (cells.some(failing) ? 2 : 0) +
@@ -302,17 +327,12 @@ const caseElement = (found, its) => {
     : null;
   const section = make(
     "section",
-    { class: many ? "case short" : "case", "aria-label": found.title, style: null },
+    { class: "case short", "aria-label": found.title },
     make(
       "div",
       { class: "about" },
       heading(found.title),
-      make(
-        "p",
-        { title: many ? found.summary : null },
-        found.summary,
-        found.links.map(({ url, title }) => [" ", link(url, title)]),
-      ),
+      make("p", { title: found.summary }, found.summary),
       many && button(`${many} more`, open, UNFOLD),
     ),
     titles,
@@ -335,7 +355,7 @@ const asked = () =>
     state.all ||
     state.topic ||
     state.state ||
-    state.latency ||
+    showsLatency() ||
     filter.query.rows.length ||
     filter.query.cells.length,
   );
@@ -360,9 +380,8 @@ const fillUp = (chunk) => {
   chunk.style.minHeight = "";
 };
 /** @type {{ query: Query }} */
-const filter = {
-  query: { rows: [], columns: [], cells: [], words: [], step: null, leads: new Set(), operators: [] },
-};
+const filter = { query: noQuery() };
+const showsLatency = () => state.latency || Boolean(filter.query.answer?.timed);
 /** @type {(cell: Cell) => boolean} */
 const cellFits = (cell) =>
   filter.query.cells.every((fits) => fits(cell)) &&
@@ -372,35 +391,37 @@ const wantedColumns = () => {
   const { columns: asking } = filter.query;
   if (asking.length) return targets.filter((target) => asking.every((fits) => fits(target)));
   if ((NARROW.matches && !state.all) || PRINT.matches)
-    return targets.filter(({ id }) => id === state.a || id === state.b);
-  return state.latency && !state.all
+    return targets.filter(({ id }) => id === before().id || id === after().id);
+  return showsLatency() && !state.all
     ? targets.filter(
         ({ index, id }) =>
-          id === state.a || id === state.b || rows.some((row) => row.cells[index].latency_ms),
+          id === before().id || id === after().id || rows.some((row) => row.cells[index].latency_ms),
       )
     : targets;
 };
-// Rows that fit; if words fit none, those that hold the most of them.
-/** @type {(wanted: Target[]) => [found: Row[], near: boolean]} */
+/** @type {(wanted: Target[]) => Row[]} */
 const rowsThatFit = (wanted) => {
   const { rows: tests, cells } = filter.query;
-  const open = rows.filter(
+  return rows.filter(
     (row) =>
+      tests.every((fits) => fits(row)) &&
       (!state.topic || row.topics.includes(state.topic)) &&
       (!(cells.length || state.state) || wanted.some((target) => cellFits(row.cells[target.index]))) &&
-      (!state.latency || wanted.some((target) => row.cells[target.index].latency_ms)),
+      (!showsLatency() || wanted.some((target) => row.cells[target.index].latency_ms)),
   );
-  const held = new Map(open.map((row) => [row, tests.filter((fits) => fits(row)).length]));
-  const found = open.filter((row) => held.get(row) === tests.length);
-  const most = Math.max(0, ...held.values());
-  return found.length || !most ? [found, false] : [open.filter((row) => held.get(row) === most), true];
 };
+// The variant that the thread of its case is about comes first, whatever the step.
+/** @type {(row: Row) => number} */
+const threadOf = (row) =>
+  row.role === "reproducer" &&
+  row.claims.some(({ scope, basis }) => basis === "reported" && scope !== "sibling")
+    ? 0
+    : 1;
 let drawn = "";
 /** @type {(unfolding?: Case) => void} */
 const drawMatrix = (unfolding) => {
   const wanted = wantedColumns();
-  const [fitting, near] = rowsThatFit(wanted);
-  shown = fitting;
+  shown = rowsThatFit(wanted);
   columns = wanted.map((target) => ({ targets: [target], folded: false }));
   const news = new Map(shown.map((row) => [row, newsOf(row)]));
   const byCase = new Map(
@@ -410,7 +431,9 @@ const drawMatrix = (unfolding) => {
           found,
           shown
             .filter((row) => row.case === found)
-            .sort((one, other) => (news.get(other) || 0) - (news.get(one) || 0)),
+            .sort((one, other) =>
+              asked() ? (news.get(other) || 0) - (news.get(one) || 0) : threadOf(one) - threadOf(other),
+            ),
         ]),
     ),
   );
@@ -419,7 +442,7 @@ const drawMatrix = (unfolding) => {
     .filter(([, its]) => its.length)
     .sort(
       ([one, its], [other, others]) =>
-        (filter.query.words.length ? most(others) - most(its) : 0) ||
+        (filter.query.best.length ? most(others) - most(its) : 0) ||
         (one.seed ?? 99) - (other.seed ?? 99) ||
         most(others) - most(its),
     );
@@ -431,13 +454,13 @@ const drawMatrix = (unfolding) => {
     shown.length === rows.length
       ? `${rows.length} rows, ${columns.length} columns`
       : shown.length
-        ? `${near ? "No row has every word; nearest: " : ""}${shown.length} of ${rows.length} rows`
+        ? `${shown.length} of ${rows.length} rows`
         : "No row fits. ";
-  byId("clear").hidden = shown.length === rows.length;
+  byId("clear").hidden = shown.length === rows.length && !state.q;
   const drawing = JSON.stringify([
-    state.a,
-    state.b,
-    state.latency,
+    before().id,
+    after().id,
+    showsLatency(),
     PRINT.matches,
     asked(),
     [...unfolded],

@@ -64,7 +64,9 @@ const change = (cell, row, column) => {
   ];
   const lines = ids.flatMap((id) => {
     const other = rowOf.get(id);
-    return other && other !== row
+    // The way round of another row is none of this one.
+    const own = other && (!other.counterpart || [row.name, row.counterpart].includes(other.counterpart));
+    return own && other !== row
       ? [
           item(
             badge(other.cells[column]),
@@ -77,7 +79,9 @@ const change = (cell, row, column) => {
   });
   return chapter(
     "Change",
-    lines.length ? make("ul", { class: "plainlist" }, lines) : para("No workaround is known here."),
+    lines.length
+      ? make("ul", { class: "plainlist" }, lines)
+      : !causeOf(cell) && para("No workaround is known here."),
   );
 };
 /** @type {(row: Row, column: number) => Content[]} */
@@ -148,6 +152,7 @@ const evidence = (cell, row) => {
     .flatMap((run) => (run.id === cell.stamps ? run.on.filter(({ target }) => target === cell.target) : []))
     .at(0);
   return [
+    folded("About this case", () => [para(row.case.summary), aways(row.case.links.map(({ url }) => url))]),
     known(cell) || beside.length
       ? fold(
           "Evidence",
@@ -164,23 +169,11 @@ const evidence = (cell, row) => {
               past.fixed_since && `; fixed since ${past.fixed_since.slice(0, 10)}`,
               ".",
             ),
-          cell.log &&
+          known(cell) &&
             para(
-              "The whole log, in the folder of the run: ",
-              make(
-                "a",
-                { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` },
-                `${cell.log.slice(0, 12)}.txt.gz`,
-              ),
-            ),
-          cell.layers &&
-            para(
-              `${counted(cell.layers.count, "layer")}: `,
-              make(
-                "a",
-                { href: `layers/${cell.layers.sha256.slice(0, 2)}/${cell.layers.sha256}.json.gz` },
-                `${cell.layers.sha256.slice(0, 12)}.json.gz`,
-              ),
+              "The whole log and the layers, beside the report: ",
+              mono(`trt-compat show ${cell.id}`),
+              ".",
             ),
         )
       : null,
@@ -317,6 +310,7 @@ const runIt = (cell, row, target) => {
           command(block.join("\n")),
         ]
       : null,
+    block.length > 0 && aside("These lines were not tried here."),
     remarks.map((line) => aside(line.slice(2))),
   );
 };
@@ -356,6 +350,16 @@ const besideA = (cell, row, target) => {
     .join(", ");
   return [make("div", { class: "sides" }, sides(other, from), sides(cell, target)), kinds && aside(kinds)];
 };
+// Version, from where, CUDA, driver, card and day of a measurement in one line.
+/** @type {(cell: Cell, target: Target) => string} */
+const measuredOn = (cell, target) => {
+  const told = /\(((?:[^()]|\([^()]*\))*)\)$/.exec(cell.reason || "")?.[1];
+  const driver = cell.by_gpu[0]?.driver;
+  const plain = [target.version, cell.gpu?.[1] || "no GPU", driver && `driver ${driver}`]
+    .filter(Boolean)
+    .join("; ");
+  return `Measured${cell.when ? ` ${cell.when.slice(0, 10)}` : ""} on ${target.product} ${told || plain}.`;
+};
 /** @type {HTMLElement | null} */
 let openedFrom = null;
 let openedAt = "";
@@ -364,7 +368,7 @@ const openPanel = async (id) => {
   const place = placeOf(id);
   const from = /** @type {HTMLElement} */ (document.activeElement);
   await whole();
-  if (!place || decodeURIComponent(location.hash.slice(1)) !== id) return;
+  if (!place || hashOf() !== id) return;
   const { row, column } = place;
   const [cell, target] = [row.cells[column], targets[column]];
   const title = `${row.title} · ${target.product} ${target.short}${under(target) ? ` ${under(target)}` : ""}`;
@@ -419,7 +423,7 @@ const openPanel = async (id) => {
                 claimsOf(cell, row).find(({ basis }) => basis === "measured")?.note || "Measured before",
               ) + "; not run for this report."
             : basisOf(cell) === "measured"
-              ? `Measured${cell.gpu ? ` on ${cell.gpu[1]}` : ""}${cell.when ? `, ${cell.when.slice(0, 10)}` : ""}.`
+              ? measuredOn(cell, target)
               : "",
       cell.stale ? ` ${cell.reason}.` : "",
     ),

@@ -60,17 +60,21 @@ const readState = () => {
   };
 };
 const state = readState();
+// The step of the question, as long as it stands, else the one that was picked.
+/** @type {() => [string, string]} */
+const shownStep = () => filter.query.answer?.step || [state.a, state.b];
 /** @type {() => Target} */
-const before = () => /** @type {Target} */ (targetOf.get(state.a));
+const before = () => /** @type {Target} */ (targetOf.get(shownStep()[0]));
 /** @type {() => Target} */
-const after = () => /** @type {Target} */ (targetOf.get(state.b));
+const after = () => /** @type {Target} */ (targetOf.get(shownStep()[1]));
+const MOST_IN_ADDRESS = 2000;
 /** @type {(hash?: string) => void} */
 const writeState = (hash = location.hash) => {
   const asked = new URLSearchParams(
     Object.entries({
       a: state.a,
       b: state.b,
-      q: state.q,
+      q: state.q.length > MOST_IN_ADDRESS ? "" : state.q,
       topic: state.topic,
       state: state.state,
       all: state.all ? "1" : "",

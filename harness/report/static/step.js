@@ -56,15 +56,13 @@ const stepLines = (from, to, fits) => {
   );
 };
 // Reported of the version itself and shown by no row.
-/** @type {(from: Target, to: Target) => Reported[]} */
-const troublesOf = (from, to) => {
+/** @type {(from: Target, to: Target, topic?: string) => Reported[]} */
+const troublesOf = (from, to, topic = state.topic) => {
   const [old, shown] = [
     new Set(from.troubles.map(({ signature }) => signature)),
     new Set(rows.map((row) => row.cells[to.index].signature)),
   ];
-  return state.topic
-    ? []
-    : to.troubles.filter(({ signature }) => !old.has(signature) && !shown.has(signature));
+  return topic ? [] : to.troubles.filter(({ signature }) => !old.has(signature) && !shown.has(signature));
 };
 // The first headline that fits, as `trt-compat diff` has it.
 /** @type {HeadlineOf} */
@@ -120,6 +118,13 @@ const headlineOf = (from, to, lines, troubles, fits) => {
       ? ""
       : `On ${words.generations[on] ? `${words.generations[on]} (SM ${on})` : `SM ${on}`}: `;
   return gpu + text.replace(/\{(\w+)\}/g, (_, fact) => String(facts[fact]));
+};
+// The headline of the step between two columns by their ids.
+/** @type {(a: string, b: string) => string} */
+const headlineBetween = (a, b) => {
+  const [from, to] = [a, b].map((id) => /** @type {Target} */ (targetOf.get(id)));
+  const every = () => true;
+  return headlineOf(from, to, stepLines(from, to, every), troublesOf(from, to, ""), every);
 };
 const MARKS = /** @type {{ [kind: string]: string }} */ ({
   fixed: "✓",
