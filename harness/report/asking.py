@@ -514,12 +514,7 @@ class _Answering:
             and _held(words, each["title"])
         ]
         for name, each in sorted(found, key=lambda one: -_held(words, one[1]["title"]))[:_MOST_ERRORS]:
-            yield Line(f"Error: {unblanked(each['title'])}. {unblanked(each['advice'])}", f"error={name}")
-
-
-def unblanked(text: str) -> str:
-    """Return a text whose blanks, <node>, are words."""
-    return re.sub(r"<(\w+)>", r"\1", text)
+            yield Line(f"Error: {each['title']}. {each['advice']}", f"error={name}")
 
 
 def _error_text(each: Mapping[str, Any]) -> str:

@@ -499,9 +499,7 @@ const answerTo = (question) => {
       )
       .sort(([, one], [, other]) => heldIn(other.title) - heldIn(one.title))
       .slice(0, MOST_FOUND_ERRORS)
-      .forEach(([id, { title, advice }]) =>
-        tell(`Error: ${unblanked(title)}. ${unblanked(advice)}`, `error=${id}`),
-      );
+      .forEach(([id, { title, advice }]) => tell(`Error: ${title}. ${advice}`, `error=${id}`));
   if (unheard.length && lines.length) tell(say("unknown", { words: unheard.join(", ") }));
   if (!lines.length) tell(say("nothing"));
   return {

@@ -94,28 +94,6 @@ const sourcesOf = (cell) => {
   return read.map(({ title, of }) => `${title}${of ? ` (${of})` : ""}`).join("; ");
 };
 
-/** @type {(text: string) => string} */
-const unblanked = (text) => text.replace(/<(\w+)>/g, "$1");
-// What only a failure fills in, <node>, is marked as such.
-/** @type {(text: string) => Content} */
-const blanks = (text) =>
-  text.split(/(<\w+>)/).map((piece, at) => (at % 2 ? make("var", {}, piece.slice(1, -1)) : piece));
-
-// A title or advice with the calls that a version took away in its blanks, each with what to write now.
-/** @type {(id: string, text: string) => Content} */
-const filled = (id, text) => {
-  const gone = words.replaced[id] || [];
-  const some = (/** @type {string[]} */ names) =>
-    `${[...new Set(names)].slice(0, 4).join(", ")}${new Set(names).size > 4 ? " and more" : ""}`;
-  return blanks(
-    gone.length
-      ? text
-          .replace(/<name>/g, some(gone.map(([old]) => old)))
-          .replace(/<now>/g, some(gone.map(([, now]) => now)))
-      : text,
-  );
-};
-
 // ---- elements: everything strangers wrote reaches the page as text nodes or attribute values, never as markup ----
 const SVG = new Set(["svg", "rect", "circle", "line", "title"]);
 /** @type {Make} */

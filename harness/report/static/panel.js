@@ -32,13 +32,9 @@ const why = (cell, row) => {
       ? make(
           "div",
           { class: "box" },
-          para(
-            cell.signature
-              ? errorLink(cell.signature, filled(cell.signature, cause.title))
-              : bold(cause.title),
-          ),
-          para(blanks(cause.cause)),
-          para(bold("What to do. "), blanks(cause.advice)),
+          para(cell.signature ? errorLink(cell.signature, cause.title) : bold(cause.title)),
+          para(cause.cause),
+          para(bold("What to do. "), cause.advice),
         )
       : told || para("Not known: no signature fits."),
     (cause || !told) && lost.length && make("ul", {}, lost),

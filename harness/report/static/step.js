@@ -157,7 +157,7 @@ const lineElement = (line, to) => {
       bold(name),
       line.rows.length > 1 && make("span", { class: "count" }, line.rows.length),
       " ",
-      line.cause && [errorLink(line.cause.id, filled(line.cause.id, line.cause.title)), ". "],
+      line.cause && [errorLink(line.cause.id, line.cause.title), ". "],
       para(named(first)),
       more.length && folded(`and ${more.length} more alike`, () => more.map((one) => para(named(one)))),
     ),
@@ -196,15 +196,10 @@ const troubleElement = ({ signature, seen }) =>
       { class: "what" },
       bold("Reported of this version"),
       " ",
-      errorLink(signature, filled(signature, data.signatures[signature].title)),
+      errorLink(signature, data.signatures[signature].title),
       para(cut(seen, 300)),
     ),
-    make(
-      "div",
-      { class: "meanwhile" },
-      bold("Instead "),
-      filled(signature, data.signatures[signature].advice),
-    ),
+    make("div", { class: "meanwhile" }, bold("Instead "), data.signatures[signature].advice),
     make("div", { class: "sure" }, "reported"),
   );
 // Whether what a topic rests on may still be used on a version, by the calls that results and reports say it lacks.

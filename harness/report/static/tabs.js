@@ -17,9 +17,9 @@ const errorParts = (id) => {
           ),
         )
       : null,
-    para(filled(id, cause)),
-    para(bold("What to do. "), filled(id, advice)),
-    harmless && para(bold("Is it harmful? "), blanks(harmless)),
+    para(cause),
+    para(bold("What to do. "), advice),
+    harmless && para(bold("Is it harmful? "), harmless),
     related.length &&
       para(
         bold("See too "),
@@ -87,7 +87,7 @@ const errorsTab = () => {
         .map(([id, entry]) => {
           const details = folded(
             [
-              bold(filled(id, entry.title)),
+              bold(entry.title),
               " ",
               small(
                 [...new Set(entry.seen.slice(0, 2).map((one) => `${one.basis} on ${one.where}`))].join("; "),
@@ -161,7 +161,7 @@ const causesTab = () => {
         .sort(([, one], [, other]) => other.length - one.length)
         .map(([id, cells]) => [
           String(cells.length),
-          data.signatures[id] ? errorLink(id, filled(id, data.signatures[id].title)) : id.trim(),
+          data.signatures[id] ? errorLink(id, data.signatures[id].title) : id.trim(),
           [...new Set(cells.map((cell) => targetOf.get(cell.target)?.name.replace(/ \(.*/, "")))].join(", "),
           listed(
             [
