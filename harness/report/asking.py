@@ -215,8 +215,8 @@ class _Answering:
         lines = [*self._plan(), *self._latency(best), *self._stepped(), *self._neighbours(), *self._cards()]
         types, of_rows = list(self._precisions()), list(self._row_lines(best))
         alone = len(self._asked.about) <= len(self._asked.precisions)
-        lines += [*self._operators(), *(types + of_rows if alone else of_rows + types), *self._told()]
-        lines += [*self._facts(more=bool(lines)), *self._scales(), *self._errors(unknown)]
+        lines += [*self._operators(), *self._told(), *(types + of_rows if alone else of_rows + types)]
+        lines += [*self._facts(more=bool(lines)), *self._scales(), *self._errors(unknown, 1 if best else 0)]
         if unknown and lines:
             lines.append(Line(self._say("unknown", words=", ".join(unknown))))
         step = (self._step[0]["id"], self._step[1]["id"]) if self._step else None
@@ -501,7 +501,7 @@ class _Answering:
             if not at:
                 yield Line(row["summary"])
 
-    def _errors(self, unknown: Sequence[str]) -> Iterator[Line]:
+    def _errors(self, unknown: Sequence[str], fewest: int) -> Iterator[Line]:
         """Yield the errors whose own words hold each word of the question that something holds."""
         words = [like for shown, like in self._asked.about if shown not in unknown]
         words += [[name.lower()] for name in self._asked.cards]
@@ -509,7 +509,7 @@ class _Answering:
         found = [
             (name, each)
             for name, each in self._data["signatures"].items()
-            if len(words) > 1
+            if len(words) > fewest
             and _held(words, _error_text(each)) == len(words)
             and _held(words, each["title"])
         ]
@@ -518,7 +518,7 @@ class _Answering:
 
 
 def _error_text(each: Mapping[str, Any]) -> str:
-    return f"{each['title']} {each['cause']} {each['advice']}"
+    return " ".join((each["title"], each["cause"], each["advice"], *(text["text"] for text in each["texts"])))
 
 
 def _held(words: Sequence[Sequence[str]], text: str) -> int:

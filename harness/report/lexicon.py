@@ -235,12 +235,13 @@ def _told(data: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict
     real = [cell for cell in measured if cell.get("gpu")]
     gpus = listed(sorted({cell["gpu"][1] for cell in real}))
     others = [cell for cell in measured if not cell.get("gpu")]
+    drivers = listed(sorted({each["driver"] for cell in real for each in cell["by_gpu"] if each["driver"]}))
     last = max((run["when"] for run in data["runs"]), default="")[:10]
     between = listed(list(_said()["releases"]))
     return {
         "exists": f"Columns here: {every}. Newest: {newest} Between them there were {between} of TensorRT.",
-        "measured": f"{len(real)} cells on {gpus or 'no GPU'}: {_spread(real, columns)}. {len(others)} engines or runs "
-        f"without a GPU: {_spread(others, columns)}. The last run was on {last}.",
+        "measured": f"{len(real)} cells on {gpus or 'no GPU'}, driver {drivers}: {_spread(real, columns)}. "
+        f"{len(others)} engines or runs without a GPU: {_spread(others, columns)}. The last run was on {last}.",
         "data": "Ten minutes and one file: trt-compat run, then trt-compat submit; docs/submissions.md has the steps.",
         "report": "Click on a cell: “Report this cell as wrong” has a filled text.",
         "run": "Click on a cell: “Run it” has its docker line and its model.",

@@ -199,6 +199,9 @@ const pointsOf = (row, word) => {
 };
 /** @type {(text: string, like: string[]) => boolean} */
 const holds = (text, like) => like.some((word) => asWords(text).includes(asWords(word).slice(0, -1)));
+/** @type {(one: any) => string} */
+const errorText = ({ title, cause, advice, texts }) =>
+  [title, cause, advice, ...texts.map((/** @type {any} */ { text }) => text)].join(" ");
 /** @type {string[]} */
 let errorTextsMade = [];
 const errorTexts = () => {
@@ -418,6 +421,14 @@ const answerTo = (question) => {
       "operators",
     );
   }
+  const leads = /** @type {{ [ask: string]: string }} */ ({
+    exists: "targets",
+    measured: "targets",
+    data: "data",
+    report: "",
+    run: "",
+  });
+  for (const ask of once(asked.asks)) if (ask in leads) tell(lexicon.told[ask], leads[ask]);
   const types = once(asked.precisions)
     .map((name) => ({ text: lexicon.precisions[name].says, href: "" }))
     .filter(({ text }) => text);
@@ -436,14 +447,6 @@ const answerTo = (question) => {
         return at ? [line] : [line, { text: row.case.summary, href: "" }];
       });
   lines.push(...(about.length <= asked.precisions.length ? [...types, ...ofRows] : [...ofRows, ...types]));
-  const leads = /** @type {{ [ask: string]: string }} */ ({
-    exists: "targets",
-    measured: "targets",
-    data: "data",
-    report: "",
-    run: "",
-  });
-  for (const ask of once(asked.asks)) if (ask in leads) tell(lexicon.told[ask], leads[ask]);
   const facts =
     step || !own.length
       ? []
@@ -490,12 +493,11 @@ const answerTo = (question) => {
       .map((/** @type {any} */ { number }) => [number]),
   ];
   const heldIn = (/** @type {string} */ text) => likes.filter((like) => holds(text, like)).length;
-  if (likes.length > 1)
+  if (likes.length > Math.min(1, best.length))
     Object.entries(data.signatures)
       .filter(
-        ([, { title, cause, advice }]) =>
-          likes.every((like) => holds(`${title} ${cause} ${advice}`, like)) &&
-          likes.some((like) => holds(title, like)),
+        ([, one]) =>
+          likes.every((like) => holds(errorText(one), like)) && likes.some((like) => holds(one.title, like)),
       )
       .sort(([, one], [, other]) => heldIn(other.title) - heldIn(one.title))
       .slice(0, MOST_FOUND_ERRORS)
