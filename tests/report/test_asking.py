@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.report.asking import Answer, answer, read
+from harness.report.asking import Answer, answer
 from harness.report.lexicon import lexicon
 from harness.report.model import content, load_results, results_file
 from harness.report.page import render
+from harness.report.question import read
 from tests.report.browsing import answering
 
 if TYPE_CHECKING:

@@ -376,6 +376,7 @@ const answerTo = (question) => {
   for (const card of once(asked.cards)) {
     const capability = lexicon.cards[card];
     const takes = lexicon.capabilities[capability];
+    const kinds = [takes.architecture, `SM ${capability}`].filter((one) => one && one !== card);
     for (const { id, scale, short } of found) {
       const form = takes.columns.includes(id) ? "takes_card" : "no_card";
       if (["tensorrt", "rtx"].includes(scale) && !(step && form === "takes_card"))
@@ -391,10 +392,7 @@ const answerTo = (question) => {
           ),
         );
     }
-    tell(
-      `${card} (${[takes.architecture, `SM ${capability}`].filter((one) => one && one !== card).join(", ")}): ${takes.says.join(" ")}`,
-      "targets",
-    );
+    tell(`${card} (${kinds.join(", ")}): ${takes.says.join(" ")}`, "targets");
   }
   for (const operator of once(asked.operators)) {
     const first = lexicon.operators[operator];

@@ -185,8 +185,9 @@ const cellElement = (row, column) => {
     median === undefined
       ? [column.folded && column.targets.length > 1 && known(cell) ? target.short : cell.chip]
       : [ms(median), gpu.replace("NVIDIA ", "").split(" ")[0]];
+  const its = known(cell) ? [target] : column.targets;
   const named = [
-    `${row.title}, ${(known(cell) ? [target] : column.targets).map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)]}`,
+    `${row.title}, ${its.map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)]}`,
     verdictOf(cell),
     news,
     median === undefined ? "" : `median ${ms(median)} on ${gpu}`,

@@ -259,7 +259,7 @@ const legendTab = () => [
   ),
   heading("The box"),
   para(
-    "Words filter rows; names of hardware (T4, Orin, JetPack 6) filter columns; ",
+    "A question is answered by its versions, cards, operators and precisions; ",
     KEYS.map((key) => [mono(`${key}:`), " "]),
     "ask for one field, a minus before them for its opposite. A log or an error line is explained instead.",
   ),
@@ -339,7 +339,8 @@ const operatorsTab = () => {
   });
   return [
     para(
-      "Which TensorRT's parser reads each operator, by NVIDIA's tables, how many rows have it, and how ONNX's own tests of it ended on an H100.",
+      "Which TensorRT's parser reads each operator, by NVIDIA's tables, how many rows have it, and how ONNX's own " +
+        "tests of it ended on an H100.",
     ),
     field,
     grid,
