@@ -185,7 +185,7 @@ def clone(tmp_path: Path) -> sources.Clone:
     """Return a clone with one release, as NVIDIA's is laid out."""
     files = {
         "VERSION": "9.1.0.4\n", "include/NvInfer.h": HEADER, "include/NvInferImpl.h": "class VEngine {};",
-        "include/NvOnnxParser.h": "class IParser { public: bool parse(); };",
+        "include/NvOnnxParser.h": "class IParser { public: bool parse(); }; enum class OnnxParserFlag { kA };",
         "samples/common/sampleOptions.cpp": OPTIONS, "plugin/README.md": PLUGINS, "plugin/one.cpp": 'NAME{"One_TRT"};',
     }  # fmt: skip
     for path, text in files.items():
@@ -210,7 +210,12 @@ def test_headers_give_public_members_enumerators_and_what_is_said_of_their_end(c
     assert found["IEngine.getB"].returns == "IContext"
     assert found["IEngine"].bases == ("INoCopy",)
     assert found["IReader"].bases == ("IBase",)
-    assert {*sources.headers(clone, release, onnx=True)} == {"IParser", "IParser.parse"}
+    assert {*sources.parser(clone, release)} == {
+        "IParser",
+        "IParser.parse",
+        "OnnxParserFlag",
+        "OnnxParserFlag.kA",
+    }
 
 
 @pytest.mark.unit

@@ -42,10 +42,17 @@ def gather(clone: sources.Clone, withheld: frozenset[str]) -> dict[str, dict[str
         found = {
             "python": {v: python.bindings(each, stub) for v, each in packages.items() if v not in withheld}
         }
-    for kind, read in (("c++", sources.headers), ("trtexec", sources.trtexec), ("plugin", sources.plugins)):
-        found[kind] = {each.version: read(clone, each) for each in releases}
-    parsers = {each.version: sources.headers(clone, each, onnx=True) for each in releases[1:]}
-    found["c++ parser"] = {version: listing for version, listing in parsers.items() if "IParser" in listing}
+    read = {
+        "c++": sources.headers,
+        "trtexec": sources.trtexec,
+        "plugin": sources.plugins,
+        "c++ parser": sources.parser,
+    }
+    for release in releases:
+        for kind, reader in read.items():
+            # The parser's header is another repository's in older releases.
+            if listing := reader(clone, release):
+                found.setdefault(kind, {})[release.version] = listing
     return found
 
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,6 +32,10 @@ _PARSE = re.compile(r"^(?:void|bool) (\w+)(?:::\w+)?\(Arguments& arguments", re.
 _OF_TRTEXEC = re.compile(
     r"^(?:Base)?ModelOptions|BuildOptions|SystemOptions|InferenceOptions|ReportingOptions|AllOptions|parseHelp|get\w+"
 )
+_READ = ("include", "plugin", "samples/common/sampleOptions.cpp")
+_TEXTS = (".h", ".cpp", ".md")
+#: Larger sources are kernels as bytes: NvInfer.h has half of it.
+_LARGEST = 800_000
 _HEADER = re.compile(r"include/\w+(?<!Impl)\.h")
 _PLUGIN_ROW = re.compile(r"^\| \[[^|]*\| (\w+) *\| *([\d, ]+?) *\|", re.MULTILINE)
 
@@ -62,19 +68,20 @@ class Clone:
                 found[version] = Release(branch, version)
         return sorted(found.values(), key=lambda each: [int(part) for part in each.version.split(".")])
 
-    @lru_cache(maxsize=8)  # noqa: B019  (one clone a run)
-    def files(self, branch: str, folder: str) -> list[str]:
-        """Return the paths below a folder."""
-        return self._git("ls-tree", "-r", "--name-only", branch, folder).splitlines()
-
-    def text(self, branch: str, path: str) -> str:
-        """Return one file."""
-        return self._git("show", f"{branch}:{path}")
+    @lru_cache(maxsize=2)  # noqa: B019  (one clone a run)
+    def tree(self, branch: str) -> dict[str, str]:
+        """Return the texts that are read of a release, by path."""
+        command = ["git", "-C", str(self.folder), "archive", branch, *_READ]
+        done = subprocess.run(command, check=True, capture_output=True)
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+            some = [each for each in archive if each.name.endswith(_TEXTS) and each.size < _LARGEST]
+            found = [(each.name, archive.extractfile(each)) for each in some]
+            return {name: file.read().decode("utf-8", "replace") for name, file in found if file}
 
 
 def trtexec(clone: Clone, release: Release) -> Listing:
     """Return the options that trtexec reads."""
-    text = clone.text(release.branch, "samples/common/sampleOptions.cpp")
+    text = clone.tree(release.branch)["samples/common/sampleOptions.cpp"]
     starts = [*_PARSE.finditer(text)]
     ends = [*(each.start() for each in starts[1:]), len(text)]
     own = [
@@ -85,14 +92,23 @@ def trtexec(clone: Clone, release: Release) -> Listing:
 
 def plugins(clone: Clone, release: Release) -> Listing:
     """Return the plugins by name and version that the table of NVIDIA's page names and the sources write."""
-    files = clone.files(release.branch, "plugin/")
-    written = "".join(clone.text(release.branch, each) for each in files if each.endswith((".cpp", ".h")))
+    tree = clone.tree(release.branch)
+    written = "".join(
+        text for path, text in tree.items() if path.endswith((".cpp", ".h")) and path.startswith("plugin/")
+    )
     found: Listing = {}
-    for name, versions in _PLUGIN_ROW.findall(clone.text(release.branch, "plugin/README.md")):
+    for name, versions in _PLUGIN_ROW.findall(tree["plugin/README.md"]):
         if f'"{name}"' in written:
             found[name] = Fact()
             found.update({f"{name}.{each.strip()}": Fact() for each in versions.split(",")})
     return found
+
+
+def parser(clone: Clone, release: Release) -> Listing:
+    """Return what the headers of the ONNX parser declare; {} of a release that has them in another repository."""
+    found = headers(clone, release, onnx=True)
+    # That of 7.2 is too far from the next to tell when a name came.
+    return found if "OnnxParserFlag" in found else {}
 
 
 def headers(clone: Clone, release: Release, *, onnx: bool = False) -> Listing:
@@ -101,9 +117,9 @@ def headers(clone: Clone, release: Release, *, onnx: bool = False) -> Listing:
     Those of the ONNX parser are apart: not every release has them in the clone.
     """
     found: Listing = {}
-    for path in clone.files(release.branch, "include/"):
+    for path, whole in clone.tree(release.branch).items():
         if _HEADER.fullmatch(path) and ("/NvOnnx" in path) is onnx:
-            text = _DECORATION.sub("", clone.text(release.branch, path))
+            text = _DECORATION.sub("", whole)
             tree = Parser(Language(tree_sitter_cpp.language())).parse(text.encode())
             for name, fact in _declared(tree.root_node, path.rpartition("/")[2]):
                 found.setdefault(name, fact)

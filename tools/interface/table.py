@@ -54,7 +54,7 @@ def rows(listings: Mapping[str, Listing]) -> dict[str, Row]:
     versions = [*listings]
     found: dict[str, Row] = {}
     for name in dict.fromkeys(name for listing in listings.values() for name in listing):
-        facts = [listings[version].get(name) for version in versions]
+        facts = [_fact(listings[version], name) for version in versions]
         has = [fact for fact in facts if fact]
         note = next((fact.note for fact in reversed(has) if fact.note), "")
         returns = next((fact.returns for fact in reversed(has) if fact.returns), "")
@@ -68,6 +68,17 @@ def rows(listings: Mapping[str, Listing]) -> dict[str, Row]:
                 row.arguments[argument] = known
         found[name] = row
     return found
+
+
+def _fact(listing: Listing, name: str) -> Fact | None:
+    """Return what a version has of a name, which a class may have handed to a base since, or an alias to its class."""
+    owner, _, bare = name.rpartition(".")
+    seen: list[str] = [owner]
+    for each in seen:
+        if found := listing.get(f"{each}.{bare}" if each else bare):
+            return found
+        seen += [base for base in (listing[each].bases if each in listing else ()) if base not in seen]
+    return None
 
 
 def _anonymous(facts: Sequence[Fact]) -> bool:
