@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from harness.document import read_document
 from harness.judge.signatures import load_signatures
+from harness.matrix.interface import interfaces, numbers
 from harness.matrix.operators import operator_tables
 
 NAMES = Path(__file__).with_name("names.yaml")
@@ -87,6 +88,33 @@ def named(name: str) -> NameRow | None:
     if found is None and (OWNER.search(owner) if owner else bare not in GENERIC):
         found = by_name().get(bare)
     return found
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A name of the Python interface that went, by its full name; `now` is the remedy, "" if none is known."""
+
+    name: str
+    gone: str
+    signature: str
+    now: str
+
+
+@lru_cache
+def removed(before: str, after: str) -> tuple[Removed, ...]:
+    """Return the Python names that go from one TensorRT to a later one; of a class that goes, the class alone."""
+    old, new = numbers(before), numbers(after)
+    some = interfaces()["python"].names
+    gone = {
+        full: each for full, each in some.items() if not each.lacking(old) and each.lacking(new) == "gone"
+    }
+    found = []
+    for full, each in gone.items():
+        row = named(full) or named(each.bare)
+        if each.owner not in gone:
+            now = row.now if row else each.said
+            found.append(Removed(full, each.changed("gone", new), row.signature if row else "name-gone", now))
+    return tuple(found)
 
 
 #: The first TensorRT whose parser reads an operator, if release notes name one before NVIDIA's next table.

@@ -267,3 +267,19 @@ def test_reports_without_a_common_measured_target_are_refused(
     old, new = write(tmp_path / "a", results), write(tmp_path / "b", results)
     assert main(["diff", str(old), str(new)]) == 2
     assert "share no target that was measured" in capsys.readouterr().err
+
+
+def test_the_names_that_the_engine_loses_are_listed_with_their_remedies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, report())
+    main(["diff", "trt86", "trt102", "--reports", str(tmp_path)])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Builder.build_engine" in text
+    assert "instead: builder.build_serialized_network" in text
+    main(["diff", "trt86", "trt102", "--json", "--reports", str(tmp_path)])
+    (found,) = json.loads(capsys.readouterr().out)
+    assert "Builder.build_engine" in {each["name"] for each in found["removed"]}
+    # TensorRT for RTX is another product.
+    main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)])
+    assert "Gone from" not in capsys.readouterr().out
