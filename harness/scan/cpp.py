@@ -10,7 +10,7 @@ from functools import cache
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from harness.matrix.interface import Name, interfaces
+from harness.matrix.interface import Interface, Name, interfaces
 from harness.scan.conditions import UNREAD, Condition, decoded
 from harness.scan.uses import Found, Use, by_name, plugin_named
 
@@ -20,6 +20,8 @@ _QUERY = """
 (type_identifier) @type
 (call_expression function: (identifier) @call)
 (string_content) @string
+(preproc_arg) @macro
+(function_declarator declarator: (field_identifier) @override (virtual_specifier))
 (declaration type: (_) @declared declarator: (_) @variable)
 (field_declaration type: (_) @declared declarator: (_) @variable)
 (parameter_declaration type: (_) @declared declarator: (_) @variable)
@@ -35,7 +37,9 @@ _VERSION = re.compile(
 _COMPARED = re.compile(r"([<>]=?|[=!]=)\s*(\d+)L?\s*\)?\s*$")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if\w*|el\w+|endif)\b(.*(?:\\\n.*)*)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_CALLED = re.compile(r"(?:->|\.|\b)(\w+)\s*\(")
+_TEMPLATE = re.compile(r"<\s*(?:\w+::)*(\w+)\s*(?:,[^<>]*)?>\s*$")
+#: An enumerator, in the text of a macro.
+_QUALIFIED = re.compile(r"\b([A-Z]\w+)::(k[A-Z]\w+)")
 #: The ends of variables' names by which members that another file declares are told.
 _USUAL = {
     "engine": "ICudaEngine", "context": "IExecutionContext", "builder": "IBuilder", "config": "IBuilderConfig",
@@ -54,6 +58,14 @@ def _parser() -> tuple[Parser, Query]:
     return Parser(language), Query(language, _QUERY)
 
 
+@cache
+def _interface() -> Interface:
+    """Return the names of all headers together."""
+    one, other = interfaces()["c++"], interfaces()["c++ parser"]
+    names, bases = {**other.names, **one.names}, {**other.bases, **one.bases}
+    return Interface(one.versions, names, bases, {}, {**other.by_bare, **one.by_bare})
+
+
 class _File:
     """One file: its captures, the classes of its variables, and the lines behind a test of the version."""
 
@@ -62,98 +74,122 @@ class _File:
         parser, query = _parser()
         self.tree = parser.parse(text.encode())
         self.captures: Mapping[str, list[Node]] = QueryCursor(query).captures(self.tree.root_node)
-        self.main = interfaces()["c++"]
-        self.interfaces = (self.main, interfaces()["c++ parser"])
+        self.interface = _interface()
         self.own = {_text(each) for each in self.captures.get("own", ())}
         self.defined = {_text(each) for each in self.captures.get("defined", ())}
-        self.classes = self._variables()
+        self.classes: dict[str, str] = {}
+        self._declare()
         self.guarded = _guarded(text)
 
     def uses(self) -> Iterator[Use]:
         """Yield the uses."""
         for node in self.captures.get("qualified", ()):
-            parts = _WORD.findall(_text(node))
-            whole = node.parent is not None and node.parent.type != "qualified_identifier"
-            if not whole or len(parts) == 1 or parts[-2] in self.own:
-                continue
-            if name := self._name(".".join(parts[-2:])) or self._name(parts[-1]):
-                yield self._use(_last(node), name)
-        for node in (*self.captures.get("type", ()), *self.captures.get("call", ())):
-            inside = node.parent is not None and node.parent.type == "qualified_identifier"
-            if not inside and _text(node) not in self.own and (name := self._name(_text(node))):
-                yield self._use(node, name)
-        for node in self.captures.get("field", ()):
-            yield from self._member(node)
-        for node in self.captures.get("string", ()):
-            if name := plugin_named(_text(node)):
-                yield self._use(node, name)
+            if node.parent is not None and node.parent.type != "qualified_identifier":
+                yield from self._named(_last(node), _WORD.findall(_text(node))[-2:])
+        readers = {
+            "type": self._alone, "call": self._alone, "macro": self._defined_as, "field": self._member,
+            "override": self._overridden, "string": self._string,
+        }  # fmt: skip
+        for kind, reader in readers.items():
+            for node in self.captures.get(kind, ()):
+                yield from reader(node)
+
+    def _alone(self, node: Node) -> Iterator[Use]:
+        if node.parent is not None and node.parent.type != "qualified_identifier":
+            yield from self._named(node, [_text(node)])
+
+    def _defined_as(self, node: Node) -> Iterator[Use]:
+        for found in _QUALIFIED.finditer(_text(node)):
+            yield from self._named(node, [found[1], found[2]])
+
+    def _string(self, node: Node) -> Iterator[Use]:
+        if name := plugin_named(_text(node)):
+            yield self._use(node, name)
+
+    def _named(self, node: Node, parts: list[str]) -> Iterator[Use]:
+        """Yield the use that a name is, alone or of the class before it."""
+        if parts[0] in self.own:
+            return
+        names = self.interface.names
+        found = self.interface.member(*parts) if len(parts) > 1 else names.get(parts[0])
+        if found := found or names.get(parts[-1]):
+            yield self._use(node, found)
 
     def _member(self, node: Node) -> Iterator[Use]:
         before = node.parent.child_by_field_name("argument") if node.parent else None
         owner = self._class(before) if before is not None else ""
-        if owner:
-            found = self._find(owner, _text(node))
-            if found:
+        found = self.interface.member(owner, _text(node)) if owner else None
+        if found:
+            yield self._use(node, found)
+        elif _text(node) not in self.defined and (name := by_name(self.interface, _text(node))):
+            yield self._use(node, name, sure=False)
+
+    def _overridden(self, node: Node) -> Iterator[Use]:
+        """Yield the method of a base that a class overrides."""
+        above: Node | None = node
+        while above is not None and above.type not in ("class_specifier", "struct_specifier"):
+            above = above.parent
+        bases = [each for each in above.children if each.type == "base_class_clause"] if above else []
+        for base in (word for each in bases for word in _WORD.findall(_text(each))):
+            if found := self.interface.member(base, _text(node)):
                 yield self._use(node, found)
-            return
-        for interface in self.interfaces:
-            name = by_name(interface, _text(node)) if _text(node) not in self.defined else None
-            if name:
-                yield self._use(node, name, sure=False)
-                return
 
-    def _find(self, owner: str, member: str) -> Name | None:
-        return next((found for each in self.interfaces if (found := each.member(owner, member))), None)
-
-    def _name(self, full: str) -> Name | None:
-        return next((found for each in self.interfaces if (found := each.names.get(full))), None)
-
-    def _class(self, node: Node) -> str:
+    def _class(self, node: Node | None) -> str:
         """Return the class of an expression: of a variable, of what a call gives."""
+        if node is None:
+            return ""
         if node.type == "call_expression":
-            return self._given(_text(node))
-        word = (_WORD.findall(_text(node)) or [""])[-1]
-        if node.type in ("identifier", "field_expression", "pointer_expression", "this") or "get()" in _text(
-            node
+            return self._given(node)
+        if node.type in (
+            "initializer_list",
+            "argument_list",
+            "parenthesized_expression",
+            "pointer_expression",
         ):
-            if word in self.classes:
-                return self.classes[word]
-            usual = re.sub(r"^(?:m_?|trt_?|cuda_?|g_?|p_?|s_?)+(?=[a-zA-Z])|_+$", "", word).lower()
-            return _USUAL.get(usual, "")
-        return ""
+            return self._class(node.named_children[0]) if node.named_children else ""
+        word = (_WORD.findall(_text(node)) or [""])[-1]
+        if word in self.classes:
+            return self.classes[word]
+        usual = re.sub(r"^(?:m_?|trt_?|cuda_?|g_?|p_?|s_?)+(?=[a-zA-Z])|_+$", "", word).lower()
+        return _USUAL.get(usual, "")
 
-    def _given(self, text: str) -> str:
-        """Return the class that the last known call of an expression gives."""
-        for called in reversed(_CALLED.findall(text)):
-            gives = {name.gives for each in self.interfaces for name in each.by_bare.get(called, ())}
-            if len(gives) == 1 and "" not in gives:
-                return gives.pop()
-        return ""
+    def _given(self, node: Node) -> str:
+        """Return the class that a call gives: its template's, that of the interface, or that of what it wraps."""
+        called = node.child_by_field_name("function")
+        if called is None:
+            return ""
+        if template := _TEMPLATE.search(_text(called)):
+            return template[1] if self._is_class(template[1]) else ""
+        name = (_WORD.findall(_text(called)) or [""])[-1]
+        if name == "get" and called.type == "field_expression":
+            return self._class(called.child_by_field_name("argument"))
+        gives = {each.gives for each in self.interface.by_bare.get(name, ())}
+        if len(gives) == 1 and "" not in gives:
+            return gives.pop()
+        return "" if gives else self._class(node.child_by_field_name("arguments"))
 
-    def _variables(self) -> dict[str, str]:
-        """Return the class of each variable that the file declares; of one that has several, none."""
+    def _declare(self) -> None:
+        """Take in the class of each variable that the file declares; of one that has several, none."""
         found: dict[str, set[str]] = {}
         for node in self.captures.get("variable", ()):
             declared = node.parent.child_by_field_name("type") if node.parent else None
             known = (
-                [each for each in _WORD.findall(_text(declared)) if self._is_class(each)]
-                if declared is not None
-                else []
+                [word for word in _WORD.findall(_text(declared)) if self._is_class(word)] if declared else []
             )
             name, value = node, None
             while (inner := name.child_by_field_name("declarator")) is not None:
                 name, value = inner, value or name.child_by_field_name("value")
             if name.type in ("pointer_declarator", "reference_declarator") and name.named_children:
                 name = name.named_children[-1]
-            kind = known[-1] if known else ""
-            if not kind and value is not None:
-                words = [each for each in _WORD.findall(_text(value)[:400]) if self._is_class(each)]
-                kind = words[0] if words and "<" in _text(value) else self._given(_text(value)[:400])
+            kind = known[-1] if known else self._class(value)
             found.setdefault(_text(name), set()).add(kind)
-        return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1 and kinds != {""}}
+            if kind:
+                self.classes[_text(name)] = kind
+        for several in (each for each, kinds in found.items() if len(kinds) > 1):
+            self.classes.pop(several, None)
 
     def _is_class(self, word: str) -> bool:
-        return word[:1].isupper() and any(word in each.names for each in self.interfaces)
+        return word[:1].isupper() and word in self.interface.names
 
     def _use(self, node: Node, name: Name, *, sure: bool = True) -> Use:
         row, column = node.start_point

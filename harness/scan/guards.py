@@ -16,7 +16,10 @@ _SIGNS: Mapping[type[ast.cmpop], str] = {
 _OF_TENSORRT = re.compile(
     r"(?:trt|tensorrt|nvinfer)\w*?(?:ver|major|minor)|ver\w*(?:trt|tensorrt)", re.IGNORECASE
 )
-_GENERIC = re.compile(r"^_?_?(?:version|major|ver)_?(?:major|info|tuple|str|num)?(?:__)?$", re.IGNORECASE)
+#: Calls that give a version in another form.
+_KEEPING = re.compile(
+    r"int|float|str|tuple|list|map|\w*[Vv]ersion\w*|parse|r?split|strip|r?partition|join|match|group|replace"
+)
 #: Names of flags and functions that answer whether it is some version.
 _ANSWER = re.compile(
     r"(?:trt|tensorrt|(?<![a-z])rt)_?(?:v_?)?\d+|(?:trt|tensorrt)_(?:ge|gt|le|lt)_|legacy_?(?:trt|api)|^_?is_?v?\d+",
@@ -31,7 +34,6 @@ class Guards:
     def __init__(self, nodes: Sequence[ast.AST], types: Types) -> None:
         self.types = types
         self.versions: set[str] = set()
-        self.others: set[str] = set()
         self.answers: dict[str, Condition] = {}
         assigned = [node for node in nodes if isinstance(node, ast.Assign)]
         for _ in range(2):
@@ -47,10 +49,8 @@ class Guards:
         )
         if test:
             self.answers.update(dict.fromkeys(names, test))
-        elif self._is_version(node.value):
+        elif self._is_version(node.value) and all(map(_keeps, ast.walk(node.value))):
             self.versions |= names
-        else:
-            self.others |= names
 
     def of(self, node: ast.AST) -> Condition | None:
         """Return the test of the version that an expression is, None if it is none."""
@@ -113,10 +113,16 @@ class Guards:
         name = key.rpartition(".")[2]
         if name == "__version__" and isinstance(node, ast.Attribute):
             return self.types.of(node.value, self.types.module) == MODULE or "trt" in key or "tensorrt" in key
-        if name in self.versions or _OF_TENSORRT.search(name):
-            return True
-        foreign = key.partition(".")[0] in self.types.imports or name in self.others
-        return bool(_GENERIC.search(name)) and not foreign
+        return name in self.versions or bool(_OF_TENSORRT.search(name))
+
+
+def _keeps(node: ast.AST) -> bool:
+    """Tell whether a part of an expression leaves a version what it is, in another form."""
+    called = key_of(node.func) if isinstance(node, ast.Call) else ""
+    last = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else called
+    return not isinstance(node, ast.JoinedStr) and (
+        not isinstance(node, ast.Call) or bool(_KEEPING.fullmatch(last))
+    )
 
 
 def _parts(target: ast.AST) -> Iterable[ast.AST]:

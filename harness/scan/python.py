@@ -11,11 +11,13 @@ from dataclasses import replace
 from harness.matrix.interface import Interface, Name, interfaces
 from harness.scan.conditions import UNREAD, Condition
 from harness.scan.guards import Guards
-from harness.scan.types import Scope, Types, key_of
+from harness.scan.types import Kind, Scope, Types, key_of
 from harness.scan.uses import Found, Remark, Use, by_name, plugin_named
 
 #: A file that has none of these in it imports no TensorRT: torch_tensorrt is another library.
-_SPEAKS = re.compile(r"\btensorrt\b(?!\.git)|\btrt\b")
+_SPEAKS = re.compile(r"\btensorrt\b(?!\.git)|\btrt\b|\btrtexec\b|\bTRT")
+#: With its value or not; others are options of many programs.
+_OPTION = re.compile(r"(--(?:[a-z]+[A-Z]\w*|[a-z]+\d+|best|calib|workspace))(?:=|\s|$)")
 #: Errors that a name that is not there raises.
 _ABSENCES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
 Behind = tuple[Condition, ...]
@@ -34,7 +36,7 @@ def python(text: str, path: str) -> Found:
         line = getattr(error, "lineno", None) or 1
         return [Remark(path, line, f"does not parse as Python: {getattr(error, 'msg', None) or error}")]
     try:
-        return [*_Walk(tree, path).uses()]
+        return [*_Walk(tree, path, text).uses()]
     except RecursionError:
         return [Remark(path, 1, "is nested too deeply to be read")]
 
@@ -42,21 +44,25 @@ def python(text: str, path: str) -> Found:
 class _Walk:
     """One walk over a file."""
 
-    def __init__(self, tree: ast.Module, path: str) -> None:
+    def __init__(self, tree: ast.Module, path: str, text: str) -> None:
+        self.text = text
         self.tree = tree
         self.path = path
         self.interface: Interface = interfaces()["python"]
         self.types = Types(tree, self.interface)
-        nodes = [*ast.walk(tree)] if self.types.has_module else []
+        nodes = [*ast.walk(tree)] if self.types.has_module or "trtexec" in text else []
         self.guards = Guards(nodes, self.types)
         #: By function the guards of each call of it, and the function that each use is in.
         self.calls: dict[str, list[Behind]] = {}
         self.within: dict[Use, str] = {}
-        self.called = {each.func for each in nodes if isinstance(each, ast.Call)}
+        calls = [each for each in nodes if isinstance(each, ast.Call)]
+        self.called = {each.func for each in calls}
+        self.functions = [each for each in nodes if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        self.own_options = {part for each in calls if "add_" in key_of(each.func) for part in each.args}
 
     def uses(self) -> Iterator[Use]:
         """Yield the uses; a function that the file calls behind guards alone is guarded itself."""
-        if not self.types.has_module:
+        if not self.types.has_module and "trtexec" not in self.text:
             return
         for use in [*self._block(self.tree.body, self.types.module, (), "")]:
             calls = self.calls.get(self.within.get(use, ""), [])
@@ -127,8 +133,9 @@ class _Walk:
             some = (self.interface.names.get(f"{prefix}.{each.name}".lstrip(".")) for each in node.names)
             yield from (self._use(node, each, behind) for each in some if each)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if name := plugin_named(node.value):
-                yield self._use(node, name, behind)
+            name = plugin_named(node.value) or self._option(node)
+            if name:
+                yield self._use(node, name, behind, sure=name.kind == "plugin")
         elif isinstance(node, ast.Call):
             yield from self._called(node, scope, behind)
 
@@ -148,16 +155,30 @@ class _Walk:
             if name := self.types.name(read, scope):
                 yield self._use(node, name, behind)
 
+    def _option(self, node: ast.Constant) -> Name | None:
+        """Return the option of trtexec that a string begins with, where file and function are about it."""
+        found = _OPTION.match(str(node.value)) if "trtexec" in self.text else None
+        if not found or node in self.own_options:
+            return None
+        around = [each for each in self.functions if each.lineno <= node.lineno <= (each.end_lineno or 0)]
+        inner = max(around, key=lambda each: each.lineno, default=None)
+        speaks = inner is None or _SPEAKS.search(ast.get_source_segment(self.text, inner) or "")
+        return interfaces()["trtexec"].names.get(found[1]) if speaks else None
+
     def _by_name(self, node: ast.Attribute, scope: Scope) -> Name | None:
         """Return the name that an attribute of unknown type can be alone, or is by the variable before it."""
         before = key_of(node.value)
         if self.types.of(node.value, scope) or before.partition(".")[0] in self.types.imports:
             return None
         usual = self.types.usual(node.value)
-        if usual and (found := self.interface.member(usual, node.attr)):
+        if usual and (found := self.types.member(Kind("instance", usual), node.attr)):
             return found
-        ours = before == "self" or node.attr in self.types.defined or node not in self.called
-        return None if ours else by_name(self.interface, node.attr)
+        if before == "self" or node.attr in self.types.defined:
+            return None
+        # Settings of a program's own have the names of the builder's.
+        found = by_name(self.interface, node.attr)
+        given = isinstance(node.ctx, ast.Store) and found and found.owner.endswith(("Layer", "Tensor"))
+        return found if given or node in self.called else None
 
     def _use(self, node: ast.expr | ast.stmt, name: Name, behind: Behind, *, sure: bool = True) -> Use:
         line, column = node.lineno, node.col_offset

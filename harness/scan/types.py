@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.matrix.interface import Interface, Name
+from harness.scan.uses import older
 
 _MODULE = re.compile(r"tensorrt(?:_bindings)?(?:\s*[<>=!~].*)?", re.DOTALL)
 #: Other products, whose modules have attributes of the same names.
@@ -104,18 +105,20 @@ class Types:
     def name(self, node: ast.Attribute, scope: Scope) -> Name | None:
         """Return the name of the interface that an attribute is, if the type before it is known."""
         before = self.of(node.value, scope)
-        return self._of(before, node.attr) if before else None
+        return self.member(before, node.attr) if before else None
 
     def usual(self, node: ast.AST) -> str:
         """Return the class that a variable's name lets expect, "" for none."""
         found = _USUALLY.search(key_of(node).rpartition(".")[2])
         return _USUAL[found[1].lower()] if found else ""
 
-    def _of(self, before: Kind, attribute: str) -> Name | None:
+    def member(self, before: Kind, attribute: str) -> Name | None:
+        """Return the name that an attribute of such an expression is."""
         if before.what == "module":
             path = f"{before.name}.{attribute}".lstrip(".")
             return self.interface.names.get(path)
-        return self.interface.member(before.name, attribute) if before.what != "call" else None
+        found = self.interface.member(before.name, attribute) if before.what != "call" else None
+        return older().get(attribute) if found is None and before.name == "Builder" else found
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Kind | None:
         before = self.of(node.value, scope)
@@ -123,7 +126,7 @@ class Types:
             return None
         if before == MODULE and node.attr == "plugin":
             return Kind("module", "plugin")
-        found = self._of(before, node.attr)
+        found = self.member(before, node.attr)
         if found is None:
             return None
         if found.gives:
@@ -227,13 +230,17 @@ class Types:
             return
         place = own if key.startswith("self.") else scope
         if isinstance(target, ast.Attribute):
-            self.defined.add(target.attr)
+            self.defined.update([target.attr] if key_of(target.value) in ("self", "cls") else [])
         else:
             place.own.add(key)
         if kind:
             place.known[key] = kind
 
     def _imported(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        if node.names[0].name == "*" and not _OTHERS.match(getattr(node, "module", None) or ""):
+            # What another module imports under its usual name comes along.
+            scope.known.setdefault("trt", MODULE)
+            return
         for each in node.names:
             name = each.asname or each.name.partition(".")[0]
             if isinstance(node, ast.Import):
@@ -253,6 +260,7 @@ class Types:
                 scope.known[name] = MODULE
             else:
                 self.imports.add(name)
+                scope.known.pop(name, None)
 
     def _annotated(self, node: ast.AST | None, scope: Scope) -> Kind | None:
         """Return the class of an annotation: alone, in quotes, or in Optional."""

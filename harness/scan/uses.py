@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
+from harness.judge.names import load_names
 from harness.matrix.interface import Interface, Name, Numbers, interfaces, numbers
 from harness.scan.conditions import Condition
 
@@ -64,6 +66,18 @@ def by_name(interface: Interface, bare: str) -> Name | None:
     if ("", "") in ends or (len(ends) > 1 and any(not gone for _, gone in ends)):
         return None
     return max(some, key=lambda each: numbers(each.spans[-1][1] or "0.0.0"))
+
+
+@cache
+def older() -> dict[str, Name]:
+    """Return members of the builder that went before the oldest bindings, by their rows among the names."""
+    rows = [row for row in load_names() if row.since == "8.0" and row.signature != "name-not-yet"]
+    some = [(row, name.partition("Builder.")[2] or name) for row in rows for name in row.names]
+    return {
+        bare: Name("python", f"Builder.{bare}", (("", f"{row.since}.0"),))
+        for row, bare in some
+        if re.fullmatch("[a-z0-9_]+", bare)
+    }
 
 
 def plugin_named(text: str) -> Name | None:

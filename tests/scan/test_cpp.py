@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (code and answer stand on one line)
 """Uses in C++: by qualified names, declared types, and the preprocessor's tests of the version."""
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ HEAD = "#include <NvInfer.h>\n"
         ("void f(nvinfer1::INetworkDefinition* n) { n->getLayer(0)->setPrecision(t); }", ["2 ILayer.setPrecision"]),
         ("void f() { mContext->enqueueV2(b, s, nullptr); }", ["2 IExecutionContext.enqueueV2"]),
         ("void f() { x->getBindingDimensions(0); }", ["2 ICudaEngine.getBindingDimensions"]),
+        ("void f() { auto l = n->addElementWise(*a->getOutput(0), *b, op); l->setPrecision(t); }", ["2 ILayer.setPrecision"]),
+        ("#define FLAG nvinfer1::BuilderFlag::kFP16", ["2 BuilderFlag.kFP16"]),
+        ("class P : public nvinfer1::IPluginV2DynamicExt {\n  bool canBroadcastInputAcrossBatch(int i) const noexcept override;\n};",
+         ["3 IPluginV2Ext.canBroadcastInputAcrossBatch"]),
         ('auto c = registry->getCreator("BatchedNMS_TRT", "1");', ["2 BatchedNMS_TRT"]),
     ],
 )  # fmt: skip

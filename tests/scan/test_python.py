@@ -45,6 +45,11 @@ HEAD = "import tensorrt as trt\n"
         (HEAD + "getattr(trt.BuilderFlag, 'FP16')", ["2 BuilderFlag.FP16"]),
         (HEAD + "trt.Runtime(x).deserialize_cuda_engine(stream_reader=r)", ["2 Runtime.deserialize_cuda_engine(stream_reader=)"]),
         (HEAD + "trt.get_plugin_registry().acquire_plugin_registry('BatchedNMS_TRT')", ["2 BatchedNMS_TRT"]),
+        ("from .all import *\ntrt.BuilderFlag.FP16", ["2 BuilderFlag.FP16"]),
+        (HEAD + "b = trt.Builder(x)\nb.fp16_mode = True", ["3 Builder.fp16_mode"]),
+        (HEAD + "out.dynamic_range = (0, 1)", ["2 ITensor.dynamic_range"]),
+        ("run(['trtexec', '--onnx=a', '--fp16'])", ["1 --fp16"]),
+        ("args = ['trtexec']\nargs.append(f'--workspace={n}')", ["2 --workspace"]),
         # By the variable's name, and by a name that is nobody else's.
         (HEAD + "def f(engine):\n  engine.num_bindings", ["3 ICudaEngine.num_bindings"]),
         (HEAD + "def f(x):\n  x.get_binding_shape(0)", ["3 ICudaEngine.get_binding_shape"]),
@@ -64,10 +69,14 @@ def test_a_use_is_found(code: str, expected: list[str], tmp_path: Path) -> None:
         HEAD
         + "class Own:\n  max_workspace_size = 1\n  def get_binding_shape(self): ...\nOwn().get_binding_shape()",
         HEAD + "args.max_workspace_size",
+        HEAD + "args.max_batch_size = 1",
         HEAD + "import torch\ntorch.execute_async_v2()",
         HEAD + "getattr(trt.BuilderFlag, 'FP16', None)",
         HEAD + "x.precision",
         "# tensorrt\nengine.num_bindings",
+        "run(['trtexec'])\nparser.add_argument('--fp16')",
+        "run(['other', '--fp16'])",
+        "run(['trtexec'])\nhint = 'add --fp16'",
     ],
 )
 def test_what_is_no_use_is_none(code: str, tmp_path: Path) -> None:
