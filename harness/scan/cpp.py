@@ -131,7 +131,9 @@ class _File:
             above = above.parent
         bases = [each for each in above.children if each.type == "base_class_clause"] if above else []
         for base in (word for each in bases for word in _WORD.findall(_text(each))):
-            if found := self.interface.member(base, _text(node)):
+            whole, found = self.interface.names.get(base), self.interface.member(base, _text(node))
+            # Of a class that goes itself its use as a base is told.
+            if found and not (whole and whole.spans[-1] == found.spans[-1]):
                 yield self._use(node, found)
 
     def _class(self, node: Node | None) -> str:

@@ -12,8 +12,10 @@ from harness.scan.uses import Found, Remark, Use
 
 #: Signatures of what 11 wants in the model: the precision that code asked the builder for.
 _PRECISION = frozenset({"weak-typing-removed", "implicit-int8-removed"})
+#: NVIDIA has pages of its own for their names.
+_CPP = frozenset({"c++", "c++ parser"})
 _TYPED = numbers("11.0.0")
-PRECISION_PAGE = "https://docs.nvidia.com/deeplearning/tensorrt/11.4.0/api/migration/tensorrt-10x-to-11x.html"
+PRECISION_PAGE = "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html"
 PRECISION_ADVICE = (
     "This code asks the builder for a precision, and TensorRT 11 takes types from the model: FP16 as types and Casts "
     "(ModelOpt's AutoCast writes them), INT8 and FP8 as Q/DQ nodes (ModelOpt's quantisation).\n"
@@ -93,7 +95,9 @@ def _instead(name: Name, gone: str) -> tuple[str, str, bool]:
     """Return what replaces a name, the page or file that says so, and whether it asks for a precision."""
     row = named(name.full.replace(".k", ".")) or named(name.bare) or named(name.owner)
     if row and row.since.partition(".")[0] == gone.partition(".")[0] and row.signature != "name-not-yet":
-        return row.now, row.url, row.signature in _PRECISION
+        page = row.url.replace("python-api-reference", "c-api-reference")
+        link = row.url if name.kind not in _CPP else page if page != row.url else ""
+        return row.now, link, row.signature in _PRECISION
     where = (
         f"NVIDIA's {'documentation of the call' if name.where == 'docstring' else name.where}"
         if name.said
@@ -123,12 +127,14 @@ def runs_on(found: Found, versions: Sequence[str]) -> list[str]:
 
 
 def reach(found: Found, highest: str) -> list[str]:
-    """Return a sentence for each kind of names that is not known as far as a version."""
+    """Return a sentence for each kind of names that is not known of a version."""
     said = []
     for kind in sorted({each.name.kind for each in found if isinstance(each, Use)}):
-        last = interfaces()[kind].versions[-1]
-        if numbers(last) < numbers(highest) and numbers(last)[:2] != numbers(highest)[:2]:
-            said.append(f"names of {kind} are known up to {last}: {highest} may lack more of them")
+        versions = interfaces()[kind].versions
+        if numbers(versions[-1])[:2] < numbers(highest)[:2]:
+            said.append(f"names of {kind} are known up to {versions[-1]}: {highest} may lack more of them")
+        elif numbers(highest)[0] not in {numbers(each)[0] for each in versions}:
+            said.append(f"names of {kind} are not known of {highest}: it may lack what the next major lacks")
     return said
 
 

@@ -100,10 +100,10 @@ def sarif(answer: Answer) -> str:
 def _result(each: Finding) -> dict[str, Any]:
     words = f"{each.name} {each.text}".strip() + (f". Instead: {each.instead}" if each.instead else "")
     level = "note" if each.guarded else "error" if each.breaks and each.sure else "warning"
-    place = {
-        "artifactLocation": {"uri": each.path.partition("#")[0]},
-        "region": {"startLine": each.line, "startColumn": each.column},
-    }
+    path, _, cell = each.path.partition("#")
+    place: dict[str, Any] = {"artifactLocation": {"uri": path}}
+    if not cell:
+        place["region"] = {"startLine": each.line, "startColumn": each.column}
     return {
         "ruleId": f"trt-compat/{each.kind}",
         "level": level,

@@ -96,3 +96,8 @@ def test_what_the_sources_do_not_reach_is_said(tmp_path: Path, capsys: pytest.Ca
     assert "known up to 11.1.0" in capsys.readouterr().out
     assert main(["scan", str(path), "--to", "11.1"]) == 0
     assert "known up to" not in capsys.readouterr().out
+
+
+def test_what_the_bindings_do_not_tell_of_9_is_said(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", code, "--to", "9.2"]) == 0
+    assert "not known of 9.2" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
@@ -95,3 +96,15 @@ def test_files_that_are_no_code_have_no_reader() -> None:
     assert [
         name for name in ("a.png", "README.md", "notes.txt", "a.rst.txt", "weights.onnx") if reader_of(name)
     ] == []
+
+
+def test_a_file_that_names_no_library_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = []
+    monkeypatch.setattr(
+        "harness.scan.python.ast.parse", lambda text: parsed.append(text) or ast.Module([], [])
+    )
+    (tmp_path / "a.py").write_text("import torch_tensorrt\n", encoding="utf-8")
+    (tmp_path / "b.py").write_text("import torch\n", encoding="utf-8")
+    (tmp_path / "c.py").write_text("import tensorrt\n", encoding="utf-8")
+    scanned([tmp_path])
+    assert parsed == ["import tensorrt\n"]
