@@ -92,29 +92,35 @@ def named(name: str) -> NameRow | None:
 
 @dataclass(frozen=True)
 class Removed:
-    """A name of the Python interface that went, by its full name; `now` is the remedy, "" if none is known."""
+    """A name of the Python interface that went, by its full name; `now` is the remedy, "" if none is known.
+
+    It is there from `first`, "" for the oldest bindings, until `gone`, the first without it.
+    """
 
     name: str
+    first: str
     gone: str
     signature: str
     now: str
 
 
 @lru_cache
-def removed(before: str, after: str) -> tuple[Removed, ...]:
-    """Return the Python names that go from one TensorRT to a later one; of a class that goes, the class alone."""
-    old, new = numbers(before), numbers(after)
-    some = interfaces()["python"].names
-    gone = {
-        full: each for full, each in some.items() if not each.lacking(old) and each.lacking(new) == "gone"
-    }
+def ended() -> tuple[Removed, ...]:
+    """Return the Python names that went with some TensorRT; of a class that went, the class alone."""
+    some = {full: each for full, each in interfaces()["python"].names.items() if each.spans[-1][1]}
     found = []
-    for full, each in gone.items():
-        row = named(full) or named(each.bare)
-        if each.owner not in gone:
-            now = row.now if row else each.said
-            found.append(Removed(full, each.changed("gone", new), row.signature if row else "name-gone", now))
+    for full, each in some.items():
+        row, (first, gone) = named(full) or named(each.bare), each.spans[-1]
+        if each.owner not in some or some[each.owner].spans[-1][1] != gone:
+            remedy = (row.signature, row.now) if row else ("name-gone", each.said)
+            found.append(Removed(full, first, gone, *remedy))
     return tuple(found)
+
+
+def removed(before: str, after: str) -> tuple[Removed, ...]:
+    """Return the Python names that go from one TensorRT to a later one."""
+    old, new = numbers(before), numbers(after)
+    return tuple(each for each in ended() if numbers(each.first or before) <= old < numbers(each.gone) <= new)
 
 
 #: The first TensorRT whose parser reads an operator, if release notes name one before NVIDIA's next table.
