@@ -99,10 +99,13 @@ def test_files_that_are_no_code_have_no_reader() -> None:
 
 
 def test_a_file_that_names_no_library_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = []
-    monkeypatch.setattr(
-        "harness.scan.python.ast.parse", lambda text: parsed.append(text) or ast.Module([], [])
-    )
+    parsed: list[str] = []
+
+    def parse(text: str) -> ast.Module:
+        parsed.append(text)
+        return ast.Module([], [])
+
+    monkeypatch.setattr("harness.scan.python.ast.parse", parse)
     (tmp_path / "a.py").write_text("import torch_tensorrt\n", encoding="utf-8")
     (tmp_path / "b.py").write_text("import torch\n", encoding="utf-8")
     (tmp_path / "c.py").write_text("import tensorrt\n", encoding="utf-8")
