@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from harness.scan.uses import Found, Remark
 _LARGEST = 4 << 20
 #: A file that has none of these names none of the libraries, and is not parsed.
 _NAMED = re.compile(rb"tensorrt|trtexec|TensorRT|NvInfer|nvinfer|nvonnx|\btrt\b|_TRT\b|TENSORRT")
+_SHOWN = frozenset({".github", ".ci", ".circleci", ".devcontainer", ".gitlab"})
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _IGNORE = re.compile(r"(?:#|//|/\*|--)\s*trt-compat:\s*ignore\b")
 #: What IPython takes in a cell of Python, to the end of a continued line.
@@ -40,7 +42,8 @@ def notebook(text: str, path: str) -> Found:
         # Lines for the shell and for IPython are no Python, nor is a cell of another language.
         plain = "" if code.lstrip().startswith("%%") else _MAGIC.sub(_pass, code)
         where = f"{path}#cell{at}"
-        found += [*python(plain, where), *(lines(_SIGN.sub("", code), where) if shell else ())]
+        inside = [*python(plain, where), *(lines(_SIGN.sub("", code), where) if shell else ())]
+        found += _heeded(inside, code)
     return found
 
 
@@ -90,24 +93,23 @@ def _files(path: Path) -> Iterator[tuple[str, Reader]]:
         yield str(path), reader_of(path.name) or lines
         return
     for folder, folders, names in os.walk(path):
-        folders[:] = sorted(
-            each for each in folders if not each.startswith(".") or each in (".github", ".ci")
-        )
-        folders[:] = [each for each in folders if each not in _SKIPPED and not _is_environment(folder, each)]
+        folders[:] = sorted(each for each in folders if _is_code(folder, each))
         for name in sorted(names):
-            reader = reader_of(name)
-            if reader:
+            if reader := reader_of(name):
                 yield os.path.join(folder, name), reader  # noqa: PTH118
 
 
-def _is_environment(folder: str, name: str) -> bool:
-    return os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))  # noqa: PTH110, PTH118
+def _is_code(folder: str, name: str) -> bool:
+    """Tell whether a folder is one of code, no cache and no virtual environment."""
+    hidden = name.startswith(".") and name not in _SHOWN
+    return not hidden and name not in _SKIPPED and not Path(folder, name, "pyvenv.cfg").exists()
 
 
 def one_file(path: str, reader: Reader) -> Found:
     """Return the uses in one file; what cannot be read is a remark."""
     try:
-        if os.path.getsize(path) > _LARGEST:  # noqa: PTH202
+        about = os.stat(path)  # noqa: PTH116
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
             return []
         with open(path, "rb") as file:  # noqa: PTH123
             data = file.read(_LARGEST)
@@ -117,7 +119,10 @@ def one_file(path: str, reader: Reader) -> Found:
         return []
     text = data.decode("utf-8", "replace")
     found = reader(text, path)
-    if found and "trt-compat:" in text:
-        rows = text.split("\n")
-        found = [each for each in found if each.line > len(rows) or not _IGNORE.search(rows[each.line - 1])]
-    return found
+    return found if reader is notebook else _heeded(found, text)
+
+
+def _heeded(found: Found, text: str) -> Found:
+    """Return what does not stand on a line that says to ignore it."""
+    rows = text.split("\n") if found and "trt-compat:" in text else []
+    return [each for each in found if each.line > len(rows) or not _IGNORE.search(rows[each.line - 1])]

@@ -46,14 +46,13 @@ class Answer:
         verb = "break" if len(breaks) > 1 else "breaks"
         lines = [f"{count} {verb}; {guarded} more guarded; {_counted(self.files, 'file')} read"]
         if self.row:
-            lines.append(
-                f"runs on: {' '.join(name for name, fine in self.row.items() if fine) or 'none of the targets'}"
+            fine, not_fine = (
+                " ".join(name for name, runs in self.row.items() if runs is on) for on in (True, False)
             )
-            lines += (
-                [f"not on: {rest}"]
-                if (rest := " ".join(name for name, fine in self.row.items() if not fine))
-                else []
-            )
+            lines += [
+                f"runs on: {fine or 'none of the targets'}",
+                *([f"not on: {not_fine}"] if not_fine else []),
+            ]
         return [*lines, *reach(self.found, self.highest), *precision_advice(self.findings)]
 
 
@@ -123,20 +122,11 @@ def _table(answer: Answer) -> Iterator[str]:
         yield "| --- | --- | --- | --- |"
     for each in answer.shown:
         page = f" ([NVIDIA]({each.link}))" if each.link.startswith("https:") else ""
-        cells = (
-            f"{each.path}:{each.line}",
-            f"`{each.name}`" if each.name else "",
-            each.text,
-            each.instead + page,
-        )
+        name = f"`{each.name}`" if each.name else ""
+        cells = (f"{each.path}:{each.line}", name, each.text, each.instead + page)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
     yield ""
     yield from (f"- {line}" for line in answer.said)
 
 
-FORMATS: Mapping[str, Callable[[Answer], str]] = {
-    "text": text,
-    "json": as_json,
-    "sarif": sarif,
-    "markdown": markdown,
-}
+FORMATS: Mapping[str, Callable[[Answer], str]] = dict(text=text, json=as_json, sarif=sarif, markdown=markdown)  # noqa: C408

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from harness.errors import HandledError
 from harness.scan.files import reader_of, scanned
+from harness.scan.uses import Remark
 from tests.scan.said import findings, said
 
 pytestmark = pytest.mark.unit
@@ -72,6 +74,22 @@ def test_notebooks_are_read_by_cell_with_the_lines_of_the_shell(tmp_path: Path) 
 def test_a_line_that_says_so_is_passed_over(name: str, code: str, tmp_path: Path) -> None:
     assert said(tmp_path, name, code) == []
     assert said(tmp_path, name, code.replace("ignore", "look")) != []
+
+
+def test_a_cell_heeds_its_own_lines(tmp_path: Path) -> None:
+    code = notebook(
+        "import tensorrt as trt\ntrt.BuilderFlag.FP16  # trt-compat: ignore\ntrt.BuilderFlag.INT8"
+    )
+    assert said(tmp_path, "code.ipynb", code) == ["3 BuilderFlag.INT8"]
+
+
+def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "gone.py").symlink_to("absent")
+    found, _ = scanned([tmp_path])
+    assert [each.text for each in found if isinstance(each, Remark)] == [
+        "cannot be read: No such file or directory"
+    ]
 
 
 def test_folders_are_walked_without_environments_and_links(tmp_path: Path) -> None:
