@@ -61,13 +61,11 @@ class _Walk:
         self.own_options = {part for each in calls if "add_" in key_of(each.func) for part in each.args}
 
     def uses(self) -> Iterator[Use]:
-        """Yield the uses; a function that the file calls behind guards alone is guarded itself."""
+        """Yield the uses, each with the guards of the calls of its function."""
         if not self.types.has_module and "trtexec" not in self.text:
             return
         for use in [*self._block(self.tree.body, self.types.module, (), "")]:
-            calls = self.calls.get(self.within.get(use, ""), [])
-            behind = (calls[0] if len({*calls}) == 1 else (UNREAD,)) if calls and all(calls) else ()
-            yield replace(use, guards=(*use.guards, *behind))
+            yield replace(use, callers=tuple(self.calls.get(self.within.get(use, ""), ())))
 
     def _block(self, body: list[ast.stmt], scope: Scope, behind: Behind, function: str) -> Iterator[Use]:
         for statement in body:

@@ -16,6 +16,7 @@ class Use:
     """A name at a place, and the tests of the version that it stands behind.
 
     `sure`: by a module, a type or a tool; False if by its own name and that of the variable before it.
+    `callers` has the tests before each call of the function that it is in, () if the file calls it nowhere.
     """
 
     path: str
@@ -24,10 +25,12 @@ class Use:
     name: Name
     guards: tuple[Condition, ...] = ()
     sure: bool = True
+    callers: tuple[tuple[Condition, ...], ...] = ()
 
     def reached(self, version: Numbers) -> bool:
         """Tell whether a version gets here, as far as its tests can be read."""
-        return all(each.holds(version) for each in self.guards)
+        ways = self.callers or ((),)
+        return any(all(each.holds(version) for each in (*way, *self.guards)) for way in ways)
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ USE = "trt.Builder(x).build_engine(n, c)"
         (f"def f():\n  if trt.__version__ >= '10':\n    return\n  {USE}", True),
         (f"@skipif(trt.__version__ < '10')\ndef f():\n  {USE}", False),
         (f"def old():\n  {USE}\nif trt.__version__ < '10':\n  old()", True),
+        (f"def old():\n  {USE}\nif trt.__version__ < '10':\n  old()\nelse:\n  old()", False),
         (f"hasattr(trt.Builder, 'build_engine') and {USE}", True),
         # The test is no guard against 10: it lets it through.
         (f"if trt.__version__ >= '5.1':\n  {USE}", False),
@@ -125,6 +126,14 @@ def test_a_test_of_the_version_guards_what_it_keeps_the_version_from(
     ]
     assert found.guarded is guarded
     assert found.breaks is not guarded
+
+
+def test_a_major_is_compared_with_majors(tmp_path: Path) -> None:
+    code = f"{HEAD}major = int(trt.__version__.split('.')[0])\nif major <= 10:\n  {USE}"
+    (found,) = findings(tmp_path, "code.py", code, highest="10.13")
+    assert found.breaks
+    (found,) = findings(tmp_path, "code.py", code, highest="11.0")
+    assert found.guarded
 
 
 def test_what_the_lowest_version_lacks_is_told_too(tmp_path: Path) -> None:
