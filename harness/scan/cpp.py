@@ -21,6 +21,7 @@ _QUERY = """
 (call_expression function: (identifier) @call)
 (string_content) @string
 (preproc_arg) @macro
+(alias_declaration name: (type_identifier) @alias)
 (function_declarator declarator: (field_identifier) @override (virtual_specifier))
 (declaration type: (_) @declared declarator: (_) @variable)
 (field_declaration type: (_) @declared declarator: (_) @variable)
@@ -38,6 +39,12 @@ _COMPARED = re.compile(r"([<>]=?|[=!]=)\s*(\d+)L?\s*\)?\s*$")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if\w*|el\w+|endif)\b(.*(?:\\\n.*)*)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TEMPLATE = re.compile(r"<\s*(?:\w+::)*(\w+)\s*(?:,[^<>]*)?>\s*$")
+#: What programs write for `noexcept` and for exported classes, which a parser of plain C++ takes for something else.
+_MACRO = re.compile(
+    r"(?<=[)\s])[A-Z][A-Z0-9_]{3,}(?=\s*(?:override\b|final\b|\{|=\s*0|;))"
+    r"|(?<=class )[A-Z][A-Z0-9_]+(?=\s+\w+\s*(?:final\s*)?[:{])",
+    re.ASCII,
+)
 #: An enumerator, in the text of a macro.
 _QUALIFIED = re.compile(r"\b([A-Z]\w+)::(k[A-Z]\w+)")
 #: The ends of variables' names by which members that another file declares are told.
@@ -72,11 +79,14 @@ class _File:
     def __init__(self, text: str, path: str) -> None:
         self.path = path
         parser, query = _parser()
-        self.tree = parser.parse(text.encode())
+        self.tree = parser.parse(_MACRO.sub(lambda found: " " * len(found[0]), text).encode())
         self.captures: Mapping[str, list[Node]] = QueryCursor(query).captures(self.tree.root_node)
         self.interface = _interface()
         self.own = {_text(each) for each in self.captures.get("own", ())}
         self.defined = {_text(each) for each in self.captures.get("defined", ())}
+        aliases = [each.parent for each in self.captures.get("alias", ()) if each.parent is not None]
+        words = [_WORD.findall(_text(each)) for each in aliases]
+        self.aliases = {each[1]: each[-1] for each in words if len(each) > 2}  # noqa: PLR2004  (using, name, type)
         self.classes: dict[str, str] = {}
         self._declare()
         self.guarded = _guarded(text)
@@ -110,6 +120,7 @@ class _File:
         """Yield the use that a name is, alone or of the class before it."""
         if parts[0] in self.own:
             return
+        parts = [self.aliases.get(parts[0], parts[0]), *parts[1:]]
         names = self.interface.names
         found = self.interface.member(*parts) if len(parts) > 1 else names.get(parts[0])
         if found := found or names.get(parts[-1]):
