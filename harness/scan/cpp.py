@@ -95,7 +95,7 @@ class _File:
         """Yield the uses."""
         for node in self.captures.get("qualified", ()):
             if node.parent is not None and node.parent.type != "qualified_identifier":
-                yield from self._named(_last(node), _WORD.findall(_text(node))[-2:])
+                yield from self._named(_last(node), _WORD.findall(_text(node).partition("<")[0])[-2:])
         readers = {
             "type": self._alone, "call": self._alone, "macro": self._defined_as, "field": self._member,
             "override": self._overridden, "string": self._string,

@@ -31,6 +31,7 @@ HEAD = "#include <NvInfer.h>\n"
         ("void f() { mContext->enqueueV2(b, s, nullptr); }", ["2 IExecutionContext.enqueueV2"]),
         ("void f() { x->getBindingDimensions(0); }", ["2 ICudaEngine.getBindingDimensions"]),
         ("void f() { auto l = n->addElementWise(*a->getOutput(0), *b, op); l->setPrecision(t); }", ["2 ILayer.setPrecision"]),
+        ("std::unique_ptr<nvinfer1::IInt8Calibrator> c;", ["2 IInt8Calibrator"]),
         ("using F = nvinfer1::BuilderFlag;\nauto f = F::kFP16;", ["3 BuilderFlag.kFP16"]),
         ("class API P : public nvinfer1::IPluginV2Ext {\n  bool canBroadcastInputAcrossBatch(int i) const TRT_NOEXCEPT override;\n};",
          ["3 IPluginV2Ext.canBroadcastInputAcrossBatch"]),
