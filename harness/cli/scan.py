@@ -13,7 +13,6 @@ from harness.matrix.interface import interfaces, numbers
 from harness.scan.files import scanned
 from harness.scan.judged import judged, runs_on
 from harness.scan.written import FORMATS, Answer
-from harness.words import Engine
 
 
 def add_scan(command: argparse.ArgumentParser) -> None:
@@ -56,9 +55,7 @@ def do_scan(options: argparse.Namespace) -> int:
     if options.lowest and options.highest and numbers(options.lowest) > numbers(options.highest):
         raise HandledError(f"--from {options.lowest} is later than --to {options.highest}; swap them")
     found, files = scanned(options.paths)
-    targets = {
-        each.name: each.version for each in load_matrix(options.matrix) if each.engine is Engine.TENSORRT
-    }
+    targets = {each.name: each.version for each in load_matrix(options.matrix) if each.traits.interface_known}
     fine = runs_on(found, [*targets.values()])
     highest = options.highest or max(targets.values(), key=numbers)
     lowest = options.lowest or ("" if options.highest else min(targets.values(), key=numbers))

@@ -156,8 +156,8 @@ class Results:
         """Return the names that TensorRT's Python interface loses from one target to another; () of other engines."""
         sides = {target.id: target for target in self.targets}
         old, new = sides[before], sides[after]
-        full = all(each.engine == Engine.TENSORRT for each in (old, new))
-        return removed(old.version, new.version) if full else ()
+        known = all(ENGINES[Engine(each.engine)].interface_known for each in (old, new))
+        return removed(old.version, new.version) if known else ()
 
     def _troubles_after(self, before: str, after: str, gone: Sequence[Removed]) -> list[Trouble]:
         known = {one.signature for one in self.troubles.get(before, ())}
