@@ -201,6 +201,7 @@ def _words(
         "roles": {str(role): name for role, name in ROLES.items()},
         "reading": READING,
         "replaced": names.replaced(),
+        "removed": [[each.name, each.first, each.gone, each.signature, each.now] for each in names.ended()],
         "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],
         "further": further,
         "suites": suites,
