@@ -80,7 +80,7 @@ class Use:
         return False if name in self.scope.inputs else None
 
     def decided(self, index: int) -> bool:
-        """Tell whether constants and sizes that are fixed decide an input: an engine folds it when it is built."""
+        """Tell whether constants and sizes alone decide an input: the engine knows it before it runs."""
         waiting, seen = [self.given(index)], set[str]()
         while waiting:
             name = waiting.pop()
@@ -90,10 +90,7 @@ class Use:
             seen.add(name)
             if maker is None or any(subgraphs(maker)):
                 return False
-            sized = maker.op_type in {"Shape", "Size"} and None not in (
-                _fixed(self.scope.shapes.get(maker.input[0])) or (None,)
-            )
-            waiting += [] if sized else filter(None, maker.input)
+            waiting += [] if maker.op_type in {"Shape", "Size"} else filter(None, maker.input)
         return True
 
     def values(self, index: int) -> np.ndarray | None:
