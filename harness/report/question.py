@@ -138,7 +138,8 @@ class _Reading:
         if scale == "sm":
             self._capability(number)
         elif scale is not None:
-            if scale:
+            # trt8510 is a build's short name, which has no one reading.
+            if scale and (scale != "tensorrt" or int(parts[0]) < _NEWEST_MAJOR):
                 found.versions.append(Version(scale, number))
         elif len(parts) == 2 and 20 <= int(parts[0]) <= 39 and len(parts[1]) == 2:  # noqa: PLR2004
             found.versions.append(Version("ngc", number))

@@ -104,8 +104,15 @@ const readQuestion = (question) => {
     const asked = lexicon.roles.includes(at ? tokens[at - 1].text.toLowerCase() : "");
     if ((own === null && glued(at)) || glued(at + 1)) return;
     if (own === "sm") capability(plain);
-    else if (own !== null) own && found.versions.push({ scale: own, number: plain });
-    else if (parts.length === 2 && Number(parts[0]) >= 20 && Number(parts[0]) <= 39 && parts[1].length === 2)
+    else if (own !== null) {
+      if (own && (own !== "tensorrt" || Number(parts[0]) < 12))
+        found.versions.push({ scale: own, number: plain });
+    } else if (
+      parts.length === 2 &&
+      Number(parts[0]) >= 20 &&
+      Number(parts[0]) <= 39 &&
+      parts[1].length === 2
+    )
       found.versions.push({ scale: "ngc", number: plain });
     else if (found.versions.length && asked && parts.length <= 4)
       found.versions.push({ scale: found.versions.at(-1).scale, number: plain });
