@@ -51,9 +51,12 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/zizmor --offline --quiet .github/workflows action.yml
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-js; else echo "the page's scripts are not checked: npm is not here"; fi
 
-# The scripts of the report's page: their types, and what is likely a mistake. Nothing of it is needed to use the harness.
+# The scripts of the report's page: their form, their types, and what is likely a mistake. `make lint-js PRETTIER=--write`
+# puts them in form. Nothing of it is needed to use the harness.
 JS := tools/js/node_modules
+PRETTIER ?= --check
 lint-js: $(JS)/.package-lock.json
+	$(JS)/.bin/prettier --config tools/js/prettier.config.js --log-level warn $(PRETTIER) 'harness/report/static/*.{js,css}' 'tools/js/*.{js,ts}'
 	$(JS)/.bin/tsc --project tools/js
 	$(JS)/.bin/eslint --config tools/js/eslint.config.js --max-warnings 0 harness/report/static
 

@@ -22,7 +22,7 @@ from typing import Any, ParamSpec
 from harness.case import load_cases
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
-from harness.judge.findings import explain
+from harness.judge.tables import explain
 from harness.known.further import Further
 from harness.known.listed import Static
 from harness.matrix import Target, load_matrix

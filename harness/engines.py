@@ -27,6 +27,7 @@ class Traits:
     strong_from: the first version that takes strongly typed networks.
     strong_alone_from: the first version without weakly typed networks and builder flags for a precision.
     tabled: its vendor publishes the operators and types of each release's parser (harness/matrix/operators.tsv).
+    interface_known: the names of its own interface are known by version (harness/matrix/interface.tsv).
     """
 
     product: str
@@ -44,6 +45,7 @@ class Traits:
     strong_from: str = "0"
     strong_alone_from: str = "0"
     tabled: bool = False
+    interface_known: bool = False
 
 
 ENGINES: Mapping[Engine, Traits] = {
@@ -58,6 +60,7 @@ ENGINES: Mapping[Engine, Traits] = {
         strong_from="9",
         strong_alone_from="11",
         tabled=True,
+        interface_known=True,
     ),
     Engine.TENSORRT_RTX: Traits(
         product="TensorRT for RTX",

@@ -31,13 +31,16 @@ from harness.cli.terminal import Doing
 from harness.errors import HandledError
 from harness.known.further import Further
 from harness.models.check import Trouble
-from harness.models.checking import Begun, Behind, Check, Concluded, Event, Now
+from harness.models.checking import Begun, Behind, Check, Concluded, Event, Now, Unread
+from harness.models.gate import verdict
 from harness.models.graphs import outside
 from harness.record.store import Store
 from harness.report.writer import build_report, results_json
 from harness.run.commands import published_lines
 from harness.scratch import Scratch
+from harness.text import one_line
 
+_WIDEST = 400
 _FILES = {
     "inputs": "an .npz with an array for each network input",
     "expected": "an .npz with what outputs are to be (default: ONNX's reference)",
@@ -50,9 +53,12 @@ def add_check(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Build own models on each target, run them where that can be, and say what becomes of them: one line a target, "
         "then what is lost from one to the other, then advice. The exit code is 1 where something in --fail-on gets "
-        "worse from A to B or, without --from, occurs anywhere."
+        "worse from A to B or, without --from, occurs on a target that decides: one that --target names, else the "
+        "newest of each engine."
     )
-    command.add_argument("models", nargs="+", type=Path, metavar="MODEL", help="an .onnx file")
+    command.add_argument(
+        "models", nargs="+", type=Path, metavar="MODEL", help="an .onnx file, or a folder of such"
+    )
     add_targets(command, "only this target (repeatable)")
     command.add_argument(
         "--from", dest="before", default="", metavar="A", help="the target that is used today"
@@ -71,6 +77,16 @@ def add_check(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--html", type=Path, metavar="FOLDER", help="write the report page, with records and logs"
+    )
+    command.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help="a target that must run here: else exit 3",
+    )
+    command.add_argument(
+        "--allow-left-out", action="store_true", help="no exit 3 for what --seconds leaves out"
     )
     add_where(command)
     command.add_argument("--pull", action="store_true", help="pull large images too")
@@ -111,6 +127,7 @@ def do_check(options: argparse.Namespace) -> int:
     """Check the models and print the results; returns the exit code."""
     _refuse_unwritable(options)
     options.matrix = load_targets(options)
+    options.targets += [name for name in options.require if options.targets and name not in options.targets]
     # A folder that was named is refused before anything runs; one that was only found costs the hints, no more.
     options.cases = options.cases if "cases" in options.unsaid else load_cases(options.cases)
     check = Check(**{each.name: getattr(options, each.name) for each in fields(Check)})
@@ -134,12 +151,15 @@ class _Shown:
         self._begun: Begun | None = None
         self._concluded: Concluded | None = None
         self._further: dict[str, Further] = {}
+        self._unread = False
 
     def tell(self, event: Event) -> None:
         """Print the lines of an event, and show the work that begins with it."""
         match event:
             case Now():
                 self._doing.now(event.text)
+            case Unread():
+                self._unread = True
             case Begun():
                 self._begun = event
             case Concluded():
@@ -171,25 +191,22 @@ class _Shown:
             write_file(self._options.json, results_json(results).encode(), "give --json another")
 
     def code(self) -> int:
-        """Return the exit code; a failure that may come of made-up sizes counts as not run."""
+        """Print which target decides, and return the exit code."""
         if self._begun is None or self._concluded is None:
             return EXIT_INFRA
-        steps, fail_on = self._concluded.steps, self._options.fail_on
-        asked = [side for step in steps for side in (step.before, step.after)] or self._concluded.answers
-        idle = not any(each.ran for each in asked)
-        if idle:
-            print("nothing that was asked ran")
-        found = [step.worse for step in steps if not (step.before.made_up or step.after.made_up)]
-        found += [each.troubles for each in asked if not (steps or each.made_up)]
-        if any(fail_on & each for each in found):
-            return EXIT_REGRESSION
-        if len(self._begun.models) < len(self._options.models):
-            return EXIT_USAGE
-        unknown = any(
-            not each.ran and (steps or each.judged.outcome.state == "infra_error") for each in asked
+        options = self._options
+        found = verdict(
+            self._concluded.answers,
+            self._concluded.steps,
+            decides=self._begun.decides,
+            required=options.require,
+            fail_on=options.fail_on,
+            allow_left_out=options.allow_left_out,
         )
-        doubted = any(each.made_up and fail_on & each.troubles for each in asked)
-        return EXIT_INFRA if idle or unknown or doubted else EXIT_OK
+        print(one_line(found.sentence, _WIDEST))
+        if found.broken:
+            return EXIT_REGRESSION
+        return EXIT_USAGE if self._unread else EXIT_INFRA if found.unknown else EXIT_OK
 
     def _write(self, event: Behind) -> None:
         """Write the model that an answer found on the target that is meant."""
@@ -235,9 +252,8 @@ def _add_further(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--seconds",
         type=positive,
-        default=60,
         metavar="N",
-        help="seconds for the whole; what finds no time is left out and named (default: 60)",
+        help="seconds for one build; what is not done then is left out, which is exit 3 (default: as matrix.yaml says)",
     )
     command.add_argument(
         "--no-blockers",

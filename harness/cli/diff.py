@@ -18,6 +18,7 @@ from harness.cli.terminal import wrapped
 from harness.compare.kinds import Kind
 from harness.compare.step import Step, StepRow, step
 from harness.errors import HandledError
+from harness.judge.names import Removed
 from harness.report.labels import KINDS
 from harness.report.model import Results, load_results, results_file
 from harness.report.step_summary import quiet, told
@@ -225,6 +226,7 @@ def _lines(found: Step, of: str = "") -> Iterator[Text]:
             yield Text(f"  and {found.counts[kind] - shown} more, which --json has")
         if kind is Kind.BROKEN:
             yield from _unheralded(found)
+            yield from _removed(found.removed)
 
 
 def _unheralded(found: Step) -> Iterator[Text]:
@@ -239,6 +241,17 @@ def _unheralded(found: Step) -> Iterator[Text]:
     for one in found.troubles:
         yield from _wrapped(f"{one.title}, {one.seen}", "  ")
         yield from _wrapped(one.advice, "    ", longest=None)
+
+
+def _removed(gone: Sequence[Removed]) -> Iterator[Text]:
+    """Yield the names that the Python interface loses, those with one remedy together."""
+    if gone:
+        yield Text()
+        head = f"Gone from TensorRT's Python: {len(gone)} names (`trt-compat scan` finds their uses in code)"
+        yield from _wrapped(head, "", _STYLES[Kind.BROKEN])
+    for now in dict.fromkeys(each.now for each in gone):
+        names = ", ".join(each.name for each in gone if each.now == now)
+        yield from _wrapped(f"{names}; instead: {now}" if now else names, "  ", longest=None)
 
 
 def _told(rows: Sequence[StepRow]) -> Iterator[Text]:

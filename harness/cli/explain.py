@@ -6,6 +6,7 @@ A verbose build log also shows why layers lost their precision; two of them show
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 import sys
@@ -16,14 +17,18 @@ from typing import TYPE_CHECKING
 
 from harness.bounded import check_file
 from harness.case import load_cases
-from harness.cli.options import EXIT_OK, EXIT_REGRESSION
+from harness.cli.options import EXIT_OK, EXIT_REGRESSION, REPORTS
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.builds import BuiltLayer, Change, built_layers, changes
 from harness.judge.complaints import INPUT, MODEL
-from harness.judge.findings import Explanation, Finding, explain, fits
+from harness.judge.findings import Explanation, Finding, fits
+from harness.judge.tables import explain
 from harness.layers.names import is_region
 from harness.layers.tactics import Reader
+from harness.report.asking import answer
+from harness.report.lexicon import lexicon
+from harness.report.model import content, load_results, results_file
 from harness.shipped import shipped
 from harness.text import clip
 from harness.words import said
@@ -65,11 +70,21 @@ def add_explain(command: argparse.ArgumentParser) -> None:
         metavar="VERSION",
         help="the TensorRT that said so, if the log does not",
     )
+    command.add_argument(
+        "--ask",
+        action="store_true",
+        help="FILE is a question in quotes, as the page takes it: 'FP8 on 8.6?', 'RTX 5090', '8.6 to 10.6'",
+    )
+    command.add_argument(
+        "--reports", type=Path, default=Path(REPORTS), metavar="DIR", help="the report that --ask reads"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def do_explain(options: argparse.Namespace) -> int:
     """Print the findings of a log, causes first, then warnings, then harmless ones, then unknown lines."""
+    if options.ask:
+        return _asked(options)
     if options.new:
         return _compared(options)
     found, layers, _ = _explained(options.file, options.engine_version)
@@ -79,6 +94,28 @@ def do_explain(options: argparse.Namespace) -> int:
         parts = [_lines(found, options.engine_version), _build_lines(layers) if layers else ()]
         print("\n\n".join(filter(None, ("\n".join(part) for part in parts))))
     return EXIT_OK if found.causes else EXIT_REGRESSION
+
+
+def _asked(options: argparse.Namespace) -> int:
+    """Print the answer to a question, from a report; the published one if there is no other."""
+    published = options.reports / "published"
+    folder = (
+        options.reports if results_file(options.reports).is_file() or not published.is_dir() else published
+    )
+    results = load_results(folder)
+    data = json.loads(content(results_file(folder)))
+    shorts = {target.id: target.short for target in results.targets}
+
+    def headline(*sides: str) -> str:
+        said = results.step(*sides).headline
+        return functools.reduce(lambda text, name: text.replace(name, shorts[name]), sides, said)
+
+    found = answer(lexicon(data), data, options.file, headline)
+    if options.json:
+        print(json.dumps({"lines": [asdict(line) for line in found.lines], "step": found.step}, indent=2))
+    else:
+        print("\n".join(line for each in found.lines for line in wrapped(each.text, "", "  ")))
+    return EXIT_OK
 
 
 def _compared(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from harness.compare.kinds import OF_BEFORE, Kind, Pair, fails, pair_of, phenomenon, sentence
+from harness.judge.names import Removed
 from harness.known.cell import general_advice
 from harness.known.claim import gpus, seen_by
 from harness.known.model import Known, VariantView
@@ -104,7 +105,8 @@ class Trouble(NamedTuple):
 class Step:
     """The step from one column to another; `known` counts the variants that are known on both sides.
 
-    `run` tells for each side whether it has a measurement; `on` names the GPU generation, if both were measured on one.
+    `run` tells for each side whether it has a measurement; `on` names the GPU generation, if both were measured on one;
+    `removed` has the names that the engine's Python interface loses.
     """
 
     before: str
@@ -116,6 +118,7 @@ class Step:
     known: int
     variants: int
     on: str = ""
+    removed: tuple[Removed, ...] = ()
 
     @property
     def worse(self) -> frozenset[Part]:
@@ -178,8 +181,10 @@ def _counted(count: int, models: int, words: tuple[str, str]) -> str:
     return f"{count} {words[count != 1]}{f' ({models} models)' if models != count else ''}"
 
 
-def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Step:
-    """Return the step from one column to another; `troubles` are of the new side alone."""
+def step(
+    before: Column, after: Column, troubles: Sequence[Trouble] = (), removed: tuple[Removed, ...] = ()
+) -> Step:
+    """Return the step from one column to another; `troubles` are of the new side alone, `removed` of the engine."""
     pairs = dict(_pairs(before, after))
     rows = [
         _row(after, name, pair, kind, (before.name, after.name))
@@ -199,6 +204,7 @@ def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Ste
         known=sum(pair.known for pair in pairs.values()),
         variants=len(pairs),
         on=_on(before.capabilities, after.capabilities),
+        removed=removed,
     )
 
 

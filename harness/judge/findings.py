@@ -95,8 +95,12 @@ class Explanation:
 
 
 def explain(log: str | Iterable[str], version: str = "") -> Explanation:
-    """Return the explanation of a log, or of a line of one; `version` is TensorRT's, if the log does not name it."""
-    said = read_log(re.split(r"\r\n|\n|\r", log) if isinstance(log, str) else log)
+    """Return the explanation by signatures alone, as the page has it; tables.py adds what the lines' own words say."""
+    return explained(read_log(re.split(r"\r\n|\n|\r", log) if isinstance(log, str) else log), version)
+
+
+def explained(said: Said, version: str = "") -> Explanation:
+    """Return the explanation of a log that was read; `version` is TensorRT's, if the log does not name it."""
     texts = searched(said.outcome, missing=said.missing, order=said.order)
     version = version or version_in(text for _, text in said.order)
     found, told = _found(said, texts, version)

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from harness.judge.complaints import NO_OPERATOR, PARSING, REASON
 from harness.record.outcome import Message, Outcome, ParserError
@@ -136,13 +137,19 @@ class Said:
     """All that a log said: the record of it, its names that a version lacks, and the line on which each text begins.
 
     `order` are its messages as they stand, each once in a row; one without a severity is in the record as the logger's,
-    the parser's and the library's own. `missing` are names with the text that says so.
+    the parser's and the library's own. `missing` are names with the text that says so, `heads` what stood before a text.
     """
 
     outcome: Outcome
     missing: tuple[tuple[str, str], ...] = ()
     order: tuple[tuple[str, str], ...] = ()
     at: dict[str, int] = field(default_factory=dict)
+    heads: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def severities(self) -> dict[str, str]:
+        """Return the severity of each message."""
+        return {text.strip(): severity for severity, text in self.order}
 
 
 def prefixed(line: str) -> tuple[str, str, bool]:
@@ -186,6 +193,7 @@ class _Reader:
         self.errors: list[str] = []
         self.missing: list[tuple[str, str]] = []
         self.at: dict[str, int] = {}
+        self.heads: dict[str, str] = {}
         self.phase = self.operator = self.node = ""
         self._open: tuple[str, str, str, int] | None = None
         self._forms: dict[str, int] = {}
@@ -212,6 +220,8 @@ class _Reader:
             return
         self._close()
         kind = own["kind"] if own else "loose" if bare else "message"
+        if severity not in ("VERBOSE", "INFO") and len(self.heads) < MOST_MESSAGES and line.endswith(text):
+            self.heads.setdefault(text.strip(), line[: len(line) - len(text)])
         self._open = kind, severity, text, self._number
         if (
             kind == "message"
@@ -315,7 +325,7 @@ class _Reader:
             native_output="\n".join(self.native),
             error="\n".join(self.errors),
         )
-        return Said(outcome, tuple(self.missing), tuple(self.order), self.at)
+        return Said(outcome, tuple(self.missing), tuple(self.order), self.at, self.heads)
 
 
 def read_log(lines: Iterable[str]) -> Said:

@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from harness.document import read_document
 from harness.judge.signatures import load_signatures
+from harness.matrix.interface import interfaces, numbers
 from harness.matrix.operators import imported_since, operator_tables
 
 NAMES = Path(__file__).with_name("names.yaml")
@@ -87,6 +88,39 @@ def named(name: str) -> NameRow | None:
     if found is None and (OWNER.search(owner) if owner else bare not in GENERIC):
         found = by_name().get(bare)
     return found
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A name of the Python interface that went, by its full name; `now` is the remedy, "" if none is known.
+
+    It is there from `first`, "" for the oldest bindings, until `gone`, the first without it.
+    """
+
+    name: str
+    first: str
+    gone: str
+    signature: str
+    now: str
+
+
+@lru_cache
+def ended() -> tuple[Removed, ...]:
+    """Return the Python names that went with some TensorRT; of a class that went, the class alone."""
+    some = {full: each for full, each in interfaces()["python"].names.items() if each.spans[-1][1]}
+    found = []
+    for full, each in some.items():
+        row, (first, gone) = named(full) or named(each.bare), each.spans[-1]
+        if each.owner not in some or some[each.owner].spans[-1][1] != gone:
+            remedy = (row.signature, row.now) if row else ("name-gone", each.said)
+            found.append(Removed(full, first, gone, *remedy))
+    return tuple(found)
+
+
+def removed(before: str, after: str) -> tuple[Removed, ...]:
+    """Return the Python names that go from one TensorRT to a later one."""
+    old, new = numbers(before), numbers(after)
+    return tuple(each for each in ended() if numbers(each.first or before) <= old < numbers(each.gone) <= new)
 
 
 _LOWEST_OPSET = 9

@@ -79,6 +79,20 @@ class Use:
             return True
         return False if name in self.scope.inputs else None
 
+    def decided(self, index: int) -> bool:
+        """Tell whether constants and sizes alone decide an input: the engine knows it before it runs."""
+        waiting, seen = [self.given(index)], set[str]()
+        while waiting:
+            name = waiting.pop()
+            maker = self.scope.producer(name)
+            if name in seen or name in self.scope.constants:
+                continue
+            seen.add(name)
+            if maker is None or any(subgraphs(maker)):
+                return False
+            waiting += [] if maker.op_type in {"Shape", "Size"} else filter(None, maker.input)
+        return True
+
     def values(self, index: int) -> np.ndarray | None:
         """Return a constant input's values, None if they are not in the graph."""
         return self.scope.value(self.given(index))
@@ -118,6 +132,15 @@ def _halves(found: list[object]) -> bool:
 
 
 def _branches(use: Use, *, broadcast: bool) -> bool | None:
+    if use.values(0) is not None:
+        # Importers take the branch that a stored condition says, and no other.
+        return True
+    answer = _both_branches(use, broadcast=broadcast)
+    # TensorRT for RTX was measured to build an If of unlike ranks whose condition sizes decide; 8.6.1 refuses it.
+    return None if answer is False and not broadcast and use.decided(0) else answer
+
+
+def _both_branches(use: Use, *, broadcast: bool) -> bool | None:
     named = use.attribute("then_branch"), use.attribute("else_branch")
     graphs = [graph for graph in named if isinstance(graph, onnx.GraphProto)]
     if len(graphs) < len(named):
@@ -291,14 +314,25 @@ def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> It
         if (node.domain, node.op_type) in functions:
             yield Use(node, GraphReader(onnx.GraphProto()), "local function", name_of(node))
     whole = inline_local_functions(model) if functions else model
-    yield from _uses(GraphReader(inferred(whole)), name_of)
+    yield from uses_in(GraphReader(inferred(whole)), name_of)
 
 
-def _uses(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+def uses_in(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+    """Yield every node that a graph runs, those of branches and loops too."""
     for node in scope.nodes:
         yield Use(node, scope, node.op_type, name_of(node))
-        for graph in subgraphs(node):
-            yield from _uses(GraphReader(graph, scope), name_of)
+        for graph in _run_by(node, scope):
+            yield from uses_in(GraphReader(graph, scope), name_of)
+
+
+def _run_by(node: onnx.NodeProto, scope: GraphReader) -> Iterator[onnx.GraphProto]:
+    """Yield the graphs that a node runs, of an If whose condition is stored the branch that is taken alone."""
+    condition = scope.value(node.input[0]) if node.op_type == "If" else None
+    if condition is None or condition.size != 1:
+        yield from subgraphs(node)
+    else:
+        taken = attribute(node, "then_branch" if condition.all() else "else_branch")
+        yield from [taken] if taken is not None else []
 
 
 #: Types of the tables that block where a row lacks them, by the tables' words. INT64 and DOUBLE are cast, and INT8 is
@@ -355,6 +389,10 @@ class Finding:
         where = " ".join(filter(None, (self.operator, repr(self.node) if self.node else ""))) + more
         since = f"; first taken in the table of {self.first}" if self.first else ""
         return ": ".join(filter(None, (where, f"{self.restriction or ''}{since}")))
+
+
+class Dropped(Finding):
+    """An objection that something is not read: what comes of it is seen by reading the model so."""
 
 
 @dataclass(frozen=True)
@@ -441,7 +479,15 @@ def _judged(use: Use, table: OperatorTable, version: str, *, plugins: bool) -> F
         later = operator_tables()[operator_tables().index(table) + 1 :]
         free = (each.release for each in later if against(use, each, plugins=plugins)[0] is not State.BLOCKED)
         first = next(free, None)
-    return Finding(state, use.name, use.node.op_type, words, first)
+    dropped = state is State.IGNORED or (state is State.RESTRICTED and _is_dropped(use, table))
+    return (Dropped if dropped else Finding)(state, use.name, use.node.op_type, words, first)
+
+
+def _is_dropped(use: Use, table: OperatorTable) -> bool:
+    """Tell whether nothing restricts a node but what its importer does not read."""
+    importer = table.importers[use.operator]
+    other = [fact.condition for fact in importer.facts if fact.state != State.IGNORED]
+    return all(KEPT[name](use) for name in (*importer.restrictions, *other))
 
 
 def against(use: Use, table: OperatorTable, version: str = "", *, plugins: bool = False) -> tuple[State, str]:
@@ -495,6 +541,9 @@ def _kinds(use: Use) -> Iterable[str]:
             continue
         if kind in _LISTED and (at == 0 or not quantises):
             yield _LISTED[kind]
+        elif kind == onnx.TensorProto.INT32 and at == 0 and use.operator == "DequantizeLinear":
+            # Of a bias: 8.6.1, 10.6.0 and TensorRT for RTX were measured to refuse it.
+            yield "INT32"
         elif kind not in _LISTED and kind not in _FREE:
             yield onnx.TensorProto.DataType.Name(kind)
 

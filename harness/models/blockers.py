@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import onnx
 from msgspec import structs
+from onnx import helper
 
-from harness.case import Profile
+from harness.case import Profile, effective_name
 from harness.judge import complaints
 from harness.judge.cell import Judged, network_of
 from harness.judge.complaints import find_place
@@ -22,11 +24,23 @@ from harness.layers.operators import MULTIPLYING
 from harness.layers.parse import map_names
 from harness.models.check import engine_made, ran
 from harness.models.graphs import Cutter
+from harness.models.own.inputs import made_up
 from harness.record.outcome import Node, ParserError
+from harness.run.child import ChildFailed, stream
+from harness.run.numbers.inputs import NotFeedable
+from harness.run.numbers.reference import reference
+from harness.run.prepared import memory_for
 from harness.words import OF_A_NODE, PREDICATE
 
 #: The bounds of a search: a try takes a tenth of a second, and a few seconds with a large model.
 MOST_TRIES, MOST_SECONDS = 200, 30.0
+#: Operators that run a graph: a builder that names no node stumbles over one of these.
+_OF_GRAPHS = frozenset({"If", "Loop", "Scan"})
+#: An engine's words for a part whose sizes the cut left open: no fault of the model.
+_OF_THE_CUT = re.compile(r"no optimization profile has been defined", re.IGNORECASE)
+_MOST_OPERATORS = 4
+#: Seconds that the run may take which tells the sizes that no inference knows.
+_SECONDS = 20.0
 _SAID_OF_INT8 = re.compile(r"\bINT8\b")
 _NARROW = frozenset(map(str, NARROW))
 
@@ -44,13 +58,17 @@ def blockers(
     `attempt` returns the outcome of a part. The search ends after MOST_TRIES tries or `most_seconds`, and says so.
     """
     began, tries, judged = clock(), 0, first
-    cutter = Cutter(model, first.cell.variant.recipe.profiles)
+    profiles = first.cell.variant.recipe.profiles
+    cutter = Cutter(model, profiles, lambda: _seen(first.cell.variant.model_bytes(), profiles))
     found: list[Blocker] = []
     behind: tuple[str, ...] = ()
+    tried: set[str] = set()
     while True:
         mine = list(accused(judged, after_cut=bool(found)))
         found += mine
         end = _ended(judged, mine, tries)
+        if tries and engine_made(judged):
+            end += _untried(model, {node for each in found for node in each.nodes} | tried)
         if not end and (tries >= MOST_TRIES or clock() - began > most_seconds):
             spent = f"{tries} tries and {clock() - began:.0f} s"
             end = f"the search ended after {spent}; there may be more (--seconds gives more time)"
@@ -61,9 +79,53 @@ def blockers(
             end = "nothing is left that could be built"
             break
         behind = part.behind
+        tried = {effective_name(node) for node in part.model.graph.node}
         judged = attempt(part.model, part.profiles)
         tries += 1
     return Blockers(tuple(found), end, behind, tries, round(clock() - began, 3))
+
+
+def _untried(model: onnx.ModelProto, seen: set[str]) -> str:
+    """Return how many nodes no try held, with the operators that only they have; "" if all were tried."""
+    # The Q/DQ of a node that was cut out goes with it.
+    unseen = [
+        node
+        for node in model.graph.node
+        if effective_name(node) not in seen and node.op_type != "Constant" and not _moves(node.op_type)
+    ]
+    if not unseen:
+        return ""
+    held = {node.op_type for node in model.graph.node if effective_name(node) in seen}
+    alone = Counter(node.op_type for node in unseen if node.op_type not in held)
+    among = ", ".join(f"{many} {operator}" for operator, many in alone.most_common(_MOST_OPERATORS))
+    told = f", among them {among}" if among else ""
+    return f"; {len(unseen)} of {len(model.graph.node)} nodes were not tried{told}"
+
+
+def _moves(operator: str) -> bool:
+    """Tell whether it is of Q/DQ, which goes with the node that it is at."""
+    return operator in {"QuantizeLinear", "DequantizeLinear"}
+
+
+def _seen(data: bytes, profiles: tuple[Profile, ...]) -> Mapping[str, onnx.ValueInfoProto]:
+    """Return the types and shapes of all tensors in one run of the reference evaluator; none if it fails."""
+    try:
+        (found,) = stream(_run, data, profiles, seconds=_SECONDS, memory_mib=memory_for(len(data)))
+    except ChildFailed:
+        return {}
+    return {name: helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in found.items()}
+
+
+def _run(data: bytes, profiles: tuple[Profile, ...]) -> Iterator[dict[str, tuple[int, tuple[int, ...]]]]:
+    model = onnx.load_model_from_string(data)
+    names = [name for node in model.graph.node for name in node.output if name]
+    try:
+        outputs = reference(model, made_up(model, profiles), also=names).outputs or {}
+    except (NotFeedable, ValueError):
+        outputs = {}
+    yield {
+        name: (helper.np_dtype_to_tensor_dtype(value.dtype), value.shape) for name, value in outputs.items()
+    }
 
 
 def accused(judged: Judged, *, after_cut: bool = False) -> Iterator[Blocker]:
@@ -94,6 +156,8 @@ def _ended(judged: Judged, mine: list[Blocker], tries: int) -> str:
         return f"{what} builds"
     if not ran(judged):
         return f"{what} was not tried: {judged.classification.reason}"
+    if tries and _OF_THE_CUT.search(judged.classification.reason):
+        return f"{what} was not tried: of a part of it no sizes are known"
     if not mine:
         return (
             f"{what} {PREDICATE[cls]}, and no node of the main graph is named: {judged.classification.reason}"
@@ -134,6 +198,7 @@ def _of_builder(judged: Judged) -> Blocker | None:
             region_of = _blocker(judged, nodes, found)
             return structs.replace(region_of, operator="") if len(nodes) > 1 else region_of
     meant = _meant(found, judged.outcome.nodes) if found and found.operator else ()
+    meant = meant or tuple(node for node in judged.outcome.nodes if node.op in _OF_GRAPHS)
     if not meant:
         return None
     return structs.replace(_blocker(judged, tuple(node.name for node in meant), found), named=len(meant) == 1)

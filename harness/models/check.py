@@ -17,7 +17,7 @@ from harness.judge.cell import Judged
 from harness.judge.classify import Lost
 from harness.known.cell import known_of
 from harness.known.further import Became, Further
-from harness.known.listed import Static
+from harness.known.listed import State, Static
 from harness.known.model import Known
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
@@ -165,7 +165,8 @@ class Answer:
     """One model on one target: its judged record, the static answer, and the tries beyond it.
 
     `made_up` are sizes, as --shapes takes them, that may be why it fails; "" if the user gave all. `made` are the
-    models that tries made, by their question: the one that helps, or that was asked for.
+    models that tries made, by their question: the one that helps, or that was asked for. `left_out` says that it did
+    not end within the limit that the user gave.
     """
 
     judged: Judged
@@ -173,6 +174,7 @@ class Answer:
     made_up: str = ""
     tried: Further | None = None
     made: Mapping[str, onnx.ModelProto] = field(default_factory=dict)
+    left_out: bool = False
 
     @property
     def model(self) -> str:
@@ -186,8 +188,8 @@ class Answer:
 
     @property
     def ran(self) -> bool:
-        """Tell whether the target answered: it can run here, and no machinery failed."""
-        return ran(self.judged)
+        """Tell whether the target answered: it can run here, no machinery failed, and it was given the time."""
+        return ran(self.judged) and not self.left_out
 
     @property
     def further(self) -> Further:
@@ -208,12 +210,17 @@ class Answer:
     @property
     def blocked(self) -> bool:
         """Tell whether NVIDIA's tables alone say that the model is not built."""
-        return self.known.basis is Basis.LISTED and self.known.stands is not None
+        return not self.left_out and self.known.basis is Basis.LISTED and self.known.stands is not None
 
     @property
     def troubles(self) -> frozenset[Trouble]:
         """Return the known troubles of the model there."""
-        return frozenset({Trouble.BUILD}) if self.blocked else troubles(self.judged)
+        if self.blocked:
+            return frozenset({Trouble.BUILD})
+        if self.left_out:
+            return frozenset()
+        wrong = not self.ran and self.static.state is State.IGNORED
+        return frozenset({Trouble.NUMBERS}) if wrong else troubles(self.judged)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +14,18 @@ from harness.case import Case
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.matrix import Matrix, load_matrix
+from harness.models.blockers import MOST_SECONDS as MOST_BLOCKERS_SECONDS
 from harness.models.check import Answer, ModelStep
+from harness.models.deciding import Patterns
 from harness.models.further import Asking, Questions
-from harness.models.own.data import Clock, Given, OwnPrepared, built_with, fitted, read_libraries
-from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_case, own_model
+from harness.models.gate import deciding
+from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
+from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_case, own_model, word
 from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.static import patterns, static_answers
 from harness.models.trying import BuiltOrRun, Tries, run_models
 from harness.plan import Cell, all_cells
+from harness.run.gpus import WAIT
 from harness.run.local import How, Sink
 from harness.run.numbers.given import read_npz
 from harness.run.numbers.wire import Array
@@ -29,7 +33,7 @@ from harness.run.provision.model import Via
 from harness.run.provision.requirements import refuse_unconfined
 from harness.shipped import looked_up
 from harness.text import did_you_mean
-from harness.words import Typing
+from harness.words import Class, Typing
 
 Model = str | Path | onnx.ModelProto
 #: Arrays by name, or the .npz that holds them.
@@ -54,11 +58,12 @@ class Unread:
 
 @dataclass(frozen=True)
 class Begun:
-    """The models are read, and run on these targets as the variants of one case."""
+    """The models are read, and run on these targets as the variants of one case; `decides` are those that decide."""
 
     models: tuple[OwnModel, ...]
     matrix: Matrix
     case: Case
+    decides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,8 +113,8 @@ class Check:
     batches of each input for an INT8 calibrator, along the first axis; all three may be files. `max_rel` and `cosine`
     are how far an output may be off, by default by its precision. `plugins` are compiled libraries. `want` is "auto"
     for the precision that the graph asks of each node, "none", or a pattern of node names. `blockers`, `leave_float`
-    ("auto" or nodes) and `workarounds` are tries beyond the models as they are. After `seconds` no target is begun, and
-    no blocker sought; engines at work are waited for, and `leave_float` and `workarounds` have bounds of their own.
+    ("auto" or nodes) and `workarounds` are tries beyond the models as they are. A build that is not done after
+    `seconds` is left out; without them it takes as long as matrix.yaml allows. `models` may be folders.
     Raises HandledError for a file that is no model, for an unknown name, and for data that do not fit.
     """
 
@@ -133,7 +138,7 @@ class Check:
     blockers: bool = True
     leave_float: str | Sequence[str] = ""
     workarounds: bool = False
-    seconds: float = 60.0
+    seconds: float | None = None
     matrix: str | Path | Matrix | None = None
     cases: Path | Sequence[Case] | None = None
     via: Via = "auto"
@@ -142,26 +147,30 @@ class Check:
 
     def run(self, tell: Tell = lambda _: None, sink: Sink | None = None) -> list[Answer]:
         """Run the check and return an answer for each model and target; events are told, records go to `sink`."""
-        seconds: object = self.seconds
-        if not (isinstance(seconds, int | float) and 0 < seconds < math.inf):
-            raise HandledError(f"seconds={seconds!r}: give a number above 0")
-        how, given, clock = How(self.via, self.jobs, self.pull), self.matrix, Clock(self.seconds)
+        how, given = How(self.via, self.jobs, self.pull, wait=self.seconds or WAIT), self.matrix
         whole = given if isinstance(given, Matrix) else load_matrix(looked_up(given, "matrix.yaml"))
-        matrix = self._chosen(whole)
+        matrix = self._bounded(self._chosen(whole))
         refuse_unconfined(matrix, self.via)
         data: dict[str, Given] = {}
         models = [self._given(model, data) for model in self._models(tell)]
         case = own_case(models)
-        tell(Begun(tuple(models), matrix, case))
-        judged = self._run(all_cells(matrix, (case,)), OwnPrepared(data, clock), how, tell, sink)
+        begun = Begun(tuple(models), matrix, case, deciding(matrix, self._named))
+        tell(begun)
+        judged = self._run(all_cells(matrix, (case,)), OwnPrepared(data), how, tell, sink)
         known, unread = patterns(looked_up(None, "cases") if self.cases is None else self.cases)
-        static, doubted = static_answers(models, judged, known), {}
+        given_inputs = {name: each.inputs for name, each in data.items()}
+        static, doubted = static_answers(models, judged, known, given_inputs), {}
         for own in models:
             mine = [each for each in judged if each.cell.variant.name == own.variant.name]
             doubted.update({each.cell.id: own.made_up for each in of_made_up_sizes(own, mine)})
-        answers = [Answer(each, static[each.cell.id], doubted.get(each.cell.id, "")) for each in judged]
+        answers = [
+            Answer(
+                each, static[each.cell.id], doubted.get(each.cell.id, ""), left_out=self._is_left_out(each)
+            )
+            for each in judged
+        ]
         tell(Concluded(tuple(answers), tuple(self._steps(models, answers)), unread))
-        further = self._further(models, answers, data, clock, tell)
+        further = self._further(begun, answers, data, known, tell)
         return [further.get(each.judged.cell.id, each) for each in answers]
 
     @property
@@ -177,7 +186,31 @@ class Check:
             raise HandledError(f"{given} names one side; name the other with {other}")
         if self.before and self.before == self.after:
             raise HandledError(f"--from and --to are both {self.before}; name two targets")
-        return matrix.only([*filter(None, (self.before, self.after)), *_several(self.targets)])
+        return matrix.only(self._named)
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """Return the targets that the user names."""
+        return *filter(None, (self.before, self.after)), *_several(self.targets)
+
+    def _bounded(self, matrix: Matrix) -> Matrix:
+        """Return the matrix whose targets take no longer for a build or a run than the user says."""
+        seconds: object = self.seconds
+        if seconds is None:
+            return matrix
+        if not (isinstance(seconds, int | float) and 0 < seconds < math.inf):
+            raise HandledError(f"seconds={seconds!r}: give a number above 0")
+        bounded = (replace(each, timeout_s=min(each.timeout_s, float(seconds))) for each in matrix)
+        return replace(matrix, targets=tuple(bounded))
+
+    def _is_left_out(self, judged: Judged) -> bool:
+        """Tell whether a build or a run was not done within the time that the user gives."""
+        limit = judged.cell.target.timeout_s
+        return (
+            judged.classification.cls is Class.TIMED_OUT
+            and self.seconds is not None
+            and limit == self.seconds
+        )
 
     def _models(self, tell: Tell) -> list[OwnModel]:
         """Return the models; of several, one that cannot be read costs its own answers alone."""
@@ -185,10 +218,10 @@ class Check:
         if not named:
             raise HandledError("no model is given; name one")
         wanted, found, refused = self._wanted(), [], []
-        for model in named:
+        for model, name in _in_folders(named):
             tell(Now(f"reading {model if isinstance(model, str | Path) else 'the model'}"))
             try:
-                found.append(_read(model, wanted))
+                found.append(_read(model, wanted, name))
             except HandledError as error:
                 refused.append(error)
         if not found:
@@ -197,7 +230,7 @@ class Check:
             tell(Unread(each))
         for own in found:
             self.questions.named(own)
-        if len(named) > 1 and any((self.inputs, self.expected, self.calibration)):
+        if len(found) + len(refused) > 1 and any((self.inputs, self.expected, self.calibration)):
             raise HandledError(
                 "--inputs, --expected and --calibration are of one model, and several are named; check them one by one"
             )
@@ -209,7 +242,9 @@ class Check:
             raise HandledError(f"typing {self.typing!r} is none; {known}")
         usual = _sizes(self.opt_shapes, "optShapes") or _sizes(self.shapes, "shapes")
         shapes = Shapes(_sizes(self.min_shapes, "minShapes"), usual, _sizes(self.max_shapes, "maxShapes"))
-        return Wanted(Typing(self.typing), _several(self.flags), self.want, shapes, self.max_rel, self.cosine)
+        arrays = {name: each.shape for name, each in _arrays(self.inputs, "inputs").items()}
+        flags = _several(self.flags)
+        return Wanted(Typing(self.typing), flags, self.want, shapes, self.max_rel, self.cosine, arrays)
 
     def _given(self, own: OwnModel, every: dict[str, Given]) -> OwnModel:
         """Return a model built with the user's data, which are put among those of every model by its name."""
@@ -249,10 +284,10 @@ class Check:
 
     def _further(
         self,
-        models: Iterable[OwnModel],
+        begun: Begun,
         answers: Sequence[Answer],
         given: Mapping[str, Given],
-        clock: Clock,
+        known: Patterns | None,
         tell: Tell,
     ) -> dict[str, Answer]:
         """Return by cell the answers of the targets that were asked anything beyond the models as they are."""
@@ -263,11 +298,13 @@ class Check:
             tell(Now(f"trying what is made of the model: on {target}, try {count}"))
 
         with Tries(via=self.via, prepared=prepared, told=trying) as tries:
-            for model in models:
-                mine = [each for each in answers if each.model == model.label and each.ran]
+            for model in begun.models:
+                its = [each for each in answers if each.model == model.label]
+                mine = [each for each in its if each.ran or each.target in begun.decides]
                 prepared.given = given[model.variant.name]
                 flags, data = _several(self.flags), prepared.given
-                asking = Asking(model, mine, self.questions, tries, flags, data, clock)
+                most = MOST_BLOCKERS_SECONDS if self.seconds is None else self.seconds
+                asking = Asking(model, mine, self.questions, tries, flags, data, most, known)
                 for question, found in asking.answers() if mine else ():
                     tell(Behind(model, question, found))
                     asked |= {each.judged.cell.id: each for each in found}
@@ -275,9 +312,21 @@ class Check:
         return asked
 
 
-def _read(model: Model, wanted: Wanted) -> OwnModel:
+def _in_folders(named: Iterable[Model]) -> Iterator[tuple[Model, str]]:
+    """Yield each model with its name in results.json, "" for the usual; those of a folder by their place in it."""
+    for model in named:
+        if isinstance(model, onnx.ModelProto) or not Path(model).is_dir():
+            yield model, ""
+            continue
+        inside = sorted(Path(model).rglob("*.onnx"))
+        if not inside:
+            raise HandledError(f"{model}: holds no .onnx file; give a folder that does")
+        yield from ((each, word(str(each.relative_to(model).with_suffix("")))) for each in inside)
+
+
+def _read(model: Model, wanted: Wanted, name: str) -> OwnModel:
     if not isinstance(model, onnx.ModelProto):
-        return load_own(Path(model), wanted)
+        return load_own(Path(model), wanted, name=name)
     if not model.graph.node:
         raise HandledError("the model has no node in its graph; give another")
     return own_model(model, model.graph.name or "model", wanted, name="model")

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 from msgspec import structs
 from packaging.version import Version
 
+from harness.case.model import Built, serialise
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.known.further import Blockers, LeftFloat
+from harness.known.listed import State
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
 from harness.models.blockers import MOST_SECONDS as MOST_BLOCKERS_SECONDS
 from harness.models.blockers import accused, blamed, blockers
 from harness.models.check import Answer, became, troubles, untold, works
-from harness.models.own.data import Clock, Given
+from harness.models.deciding import Patterns
+from harness.models.own.data import Given
 from harness.models.own.model import OwnModel
 from harness.models.rewrites import unquantised
+from harness.models.static import static_answers
 from harness.models.trying import Bench, Tries
-from harness.models.workarounds import workarounds
+from harness.models.workarounds import listed_workarounds, workarounds
 from harness.text import did_you_mean
 from harness.words import OF_A_NODE
 
@@ -56,7 +60,8 @@ class Questions:
 class Asking:
     """The questions about one model on the targets that it ran on; `flags` and `given` are the user's.
 
-    `clock` bounds the search for blockers, which nobody asked for by an option.
+    `most_seconds` bounds the search for blockers, which nobody asked for by an option. `before` are the targets that
+    ran, and those of which the static answer alone is known, without `patterns` from the tables.
 
     A question is not asked of a target that has no such trouble: blockers if the model fails to build, the others
     if it fails or loses its precision.
@@ -68,7 +73,8 @@ class Asking:
     tries: Tries
     flags: tuple[str, ...] = ()
     given: Given = field(default_factory=Given)
-    clock: Clock = field(default_factory=Clock)
+    most_seconds: float = MOST_BLOCKERS_SECONDS
+    patterns: Patterns | None = None
 
     def answers(self) -> Iterator[tuple[str, tuple[Answer, ...]]]:
         """Yield each question, by its name in results.json, with the answers of all targets as soon as they are there.
@@ -82,11 +88,14 @@ class Asking:
             yield "blockers", tuple(each for each in found if each.further.blockers)
         for each in found:
             yield from self._rest(graph, each)
+        for each in self.before if self.questions.workarounds else ():
+            if not each.ran and each.static.state in (State.BLOCKED, State.IGNORED):
+                yield from self._unrun(graph, each)
 
     @property
     def troubled(self) -> bool:
-        """Tell whether any target fails to build the model or loses its precision."""
-        return any(each.ran and each.troubles and not works(each.judged) for each in self.before)
+        """Tell whether any target fails to build the model, would by the tables, or loses its precision."""
+        return any(each.troubles and not works(each.judged) for each in self.before)
 
     @property
     def untold(self) -> bool:
@@ -94,20 +103,27 @@ class Asking:
         return any(each.ran and untold(each.judged) for each in self.before)
 
     def _blocked(self, graph: onnx.ModelProto, found: Sequence[Answer]) -> list[Answer]:
-        """Return answers with the blockers; targets of one engine with one first failure share the newest's."""
+        """Return answers with the blockers; targets of one engine share the newest's that hold their first one."""
         groups: dict[Hashable, list[Answer]] = {}
         for each in found:
             groups.setdefault(_first_failure(each.judged), []).append(each)
         sought: dict[str, Blockers] = {}
         for failure, alike in groups.items():
-            if failure is not None:
-                newest = max(alike, key=lambda each: Version(each.judged.cell.target.version)).judged
-                most = min(MOST_BLOCKERS_SECONDS, self.clock.left)
-                held = blockers(graph, newest, self._bench(newest), most_seconds=most)
-                if len(alike) > 1 and held.tries:
+            left = (
+                sorted(alike, key=lambda each: Version(each.judged.cell.target.version))
+                if failure is not None
+                else []
+            )
+            while left:
+                newest = left.pop().judged
+                held = blockers(graph, newest, self._bench(newest), most_seconds=self.most_seconds)
+                seen = {node for each in held.found for node in each.nodes}
+                sharing = [each for each in left if seen.issuperset(blamed(each.judged))]
+                if sharing and held.tries:
                     end = f"{held.end} (sought on {newest.cell.target.name} alone)"
                     held = structs.replace(held, end=end)
-                sought |= {each.target: held for each in alike}
+                sought |= {each.target: held for each in sharing} | {newest.cell.target.name: held}
+                left = [each for each in left if each not in sharing]
         return [
             each.with_further(blockers=sought[each.target]) if each.target in sought else each
             for each in found
@@ -129,6 +145,24 @@ class Asking:
             found = found.with_further(made, workarounds=tried)
             yield "workarounds", (found,)
 
+    def _unrun(self, graph: onnx.ModelProto, found: Answer) -> Iterator[tuple[str, tuple[Answer, ...]]]:
+        """Yield what rewrites make of the static answer of a target that did not run."""
+
+        def state_of(made: onnx.ModelProto) -> State:
+            variant = replace(self.model.variant, build=Built(serialise(made)))
+            other = replace(self.model, variant=variant)
+            answers = static_answers(
+                [other], [found.judged], self.patterns, {variant.name: self.given.inputs}
+            )
+            return answers[found.judged.cell.id].state
+
+        blamed_nodes = [each.node for each in found.static.findings if each.node]
+        tried, made = listed_workarounds(
+            graph, found.judged, blamed_nodes, state_of, inputs=self.given.inputs
+        )
+        if tried.tried:
+            yield "workarounds", (found.with_further(made, workarounds=tried),)
+
     def _bench(self, judged: Judged) -> Callable[..., Judged]:
         target, variant, calibrated = judged.cell.target, self.model.variant, tuple(self.given.calibration)
         return Bench(self.tries, target, variant.recipe, self.flags, variant.precision, calibrated)
@@ -139,7 +173,8 @@ def _first_failure(judged: Judged) -> Hashable:
     cls, target = judged.classification.cls, judged.cell.target
     if cls not in OF_A_NODE:
         return None
-    nodes = tuple((each.nodes, each.signature) for each in accused(judged))
+    # Another version may name another node of the operator first.
+    nodes = tuple(sorted({(each.operator, each.signature or "") for each in accused(judged)}))
     return target.engine, cls, judged.signature, nodes or target.name
 
 

@@ -8,7 +8,7 @@ missing; names that a subgraph takes from around it, it does not see; and a spar
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,11 +121,18 @@ class Cutter:
     """One model, to be cut in many ways; `nodes` are its nodes, `profiles` the shapes of its dynamic inputs.
 
     A tensor that the remaining nodes take from the others becomes a network input of the inferred type and shape, or a
-    constant where it depends on constants alone. Names stay.
+    constant where it depends on constants alone. Names stay. `seen` are the types and shapes of tensors in a run, for
+    those that inference does not know.
     """
 
-    def __init__(self, model: onnx.ModelProto, profiles: Sequence[Profile] = ()) -> None:
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        profiles: Sequence[Profile] = (),
+        seen: Callable[[], Mapping[str, onnx.ValueInfoProto]] = dict,
+    ) -> None:
         self._model = model
+        self._look = seen
         self._profiles = {each.input: each for each in profiles}
         self._tensors = GraphReader(model.graph)
         self.nodes: Sequence[onnx.NodeProto] = self._tensors.nodes
@@ -226,9 +233,19 @@ class Cutter:
     def _can_be_fed(self, name: str) -> bool:
         """Tell whether a tensor can stand as a network input: its type is known, and its shape or its profile."""
         value = self.types.get(name)
-        if value is None or not value.type.tensor_type.elem_type:
-            return False
-        return static_shape(value) is not None or (_has_rank(value) and self._profile(name) is not None)
+        typed = value is not None and value.type.tensor_type.elem_type
+        if value is not None and typed and (static_shape(value) is not None or self._has_profile(value)):
+            return True
+        if name in self._seen:
+            self.types[name] = self._seen[name]
+        return name in self._seen
+
+    def _has_profile(self, value: onnx.ValueInfoProto) -> bool:
+        return _has_rank(value) and self._profile(value.name) is not None
+
+    @cached_property
+    def _seen(self) -> Mapping[str, onnx.ValueInfoProto]:
+        return self._look()
 
     def _profile(self, name: str) -> Profile | None:
         """Return the shapes that a dynamic tensor takes, as far as they are known."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import onnx
 
 from harness.case import Case, load_cases
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, describe_recipe
-from harness.known.listed import Finding, State, Static, StaticModel, ranked
+from harness.known.listed import Dropped, Finding, State, Static, StaticModel, ranked
 from harness.matrix import Platform, Target
 from harness.models.check import ran
 from harness.models.deciding import Patterns
+from harness.models.importing import readings
 from harness.models.matches import Shape
 from harness.models.own.model import OwnModel
 from harness.run.child import ChildFailed, stream
+from harness.run.numbers.wire import Array
 from harness.run.prepared import memory_for
 from harness.words import GOOD, PREDICATE, Basis
 
@@ -37,23 +40,52 @@ def patterns(cases: Sequence[Case] | Path) -> tuple[Patterns | None, str]:
 
 
 def static_answers(
-    models: Sequence[OwnModel], judged: Sequence[Judged], patterns: Patterns | None
+    models: Sequence[OwnModel],
+    judged: Sequence[Judged],
+    patterns: Patterns | None,
+    inputs: Mapping[str, Mapping[str, Array]] = MappingProxyType({}),
 ) -> Mapping[str, Static]:
-    """Return the answer for each model and target, by cell; `patterns` are None without cases."""
+    """Return the answer for each model and target, by cell; `patterns` are None without cases.
+
+    `inputs` are those that the user gives, by the variant's name.
+    """
     found = {}
     tabled = any(each.cell.target.traits.tabled for each in judged)
     for model in models:
         data, plugins = model.variant.model_bytes(), bool(model.variant.recipe.libraries)
         (held,) = read_models([data], plugins=plugins) if tabled else (StaticModel(None),)
-        graph = onnx.load_model_from_string(data)
-        shape = Shape(graph)
-        for each in judged:
-            if each.cell.variant.name == model.variant.name:
-                target = each.cell.target
-                asked = patterns if patterns and not each.outcome.ran else Patterns(())
-                findings = ranked((*held.on(target), *_reported(asked, shape, each, target)))
-                elsewhere = tuple(_elsewhere(asked, shape, each))
-                found[each.cell.id] = Static(findings, held.remark(target), elsewhere)
+        mine = [each for each in judged if each.cell.variant.name == model.variant.name]
+        unrun = {each.cell.target.name: each.cell.target for each in mine if not ran(each)}
+        listed = _listed(model, held, unrun.values(), inputs.get(model.variant.name, {}))
+        shape = Shape(onnx.load_model_from_string(data))
+        for each in mine:
+            target = each.cell.target
+            asked = patterns if patterns and not each.outcome.ran else Patterns(())
+            said = listed[target.name] if target.name in listed else held.on(target)
+            findings = ranked((*said, *_reported(asked, shape, each, target)))
+            elsewhere = tuple(_elsewhere(asked, shape, each))
+            found[each.cell.id] = Static(findings, held.remark(target), elsewhere)
+    return found
+
+
+def _listed(
+    model: OwnModel, held: StaticModel, targets: Iterable[Target], inputs: Mapping[str, Array]
+) -> Mapping[str, tuple[Finding, ...]]:
+    """Return by target the findings of the tables, those that tell of what is dropped by the model read so."""
+    found = {each.name: held.on(each) for each in targets}
+    versions = {
+        each.name: each.version
+        for each in targets
+        if any(isinstance(one, Dropped) for one in found[each.name])
+    }
+    if versions:
+        variant = model.variant
+        several = tuple(dict.fromkeys(versions.values()))
+        read = readings(variant.model_bytes(), variant.recipe.profiles, several, inputs)
+        for name, version in versions.items():
+            if version in read:
+                others = (one for one in found[name] if not isinstance(one, Dropped))
+                found[name] = (*read[version].findings(), *others)
     return found
 
 

@@ -12,10 +12,11 @@ import onnx
 from harness.case import Profile
 from harness.judge.cell import Judged
 from harness.known.further import Tried, Workarounds
+from harness.known.listed import State
 from harness.models.blockers import blamed
 from harness.models.check import became, engine_made, kept, ran
 from harness.models.graphs import outside, valid, with_shapes
-from harness.models.own.data import made_up
+from harness.models.own.inputs import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites import REWRITES, Rewrite
 from harness.record.outcome import Accuracy
@@ -71,6 +72,34 @@ def workarounds(  # noqa: PLR0913  (a model, its inputs and the way to try it)
     best = max(helping, key=lambda each: kept(each.judged), default=None)
     name, unchanged = best.rewrite.name if best else None, tuple(rewrite.name for rewrite in unfit)
     whole = Workarounds(name, tuple(found), unchanged, round(clock() - began, 3))
+    return whole, best.model if best else None
+
+
+def listed_workarounds(  # noqa: PLR0913  (as above)
+    model: onnx.ModelProto,
+    before: Judged,
+    blamed_nodes: Sequence[str],
+    state_of: Callable[[onnx.ModelProto], State],
+    *,
+    inputs: Mapping[str, Array] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[Workarounds, onnx.ModelProto | None]:
+    """Return the rewrites after which nothing is known against a model on a target that is not run, and the best's.
+
+    `state_of` gives the static answer for a model. Rewrites that change nothing in it are left out.
+    """
+    began, tried, unfit = clock(), [], []
+    sound = valid(model)
+    for rewrite in REWRITES:
+        made = _applied(rewrite, model, blamed_nodes, before)
+        if made is None or (sound and not valid(made)):
+            unfit.append(rewrite.name)
+        elif (state := state_of(made)) in (State.CLEAR, State.RESTRICTED):
+            tried.append(_Attempt(rewrite, made, before, f"{state} in NVIDIA's tables"))
+    found = _compared(model, tried, before.cell.variant.recipe.profiles, inputs or {})
+    best = min(tried, key=lambda each: not each.gain.startswith(State.CLEAR), default=None)
+    name = best.rewrite.name if best else None
+    whole = Workarounds(name, tuple(found), tuple(unfit), round(clock() - began, 3))
     return whole, best.model if best else None
 
 

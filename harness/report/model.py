@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from packaging.version import Version
-
 from harness.bounded import parse_json, read_bytes
 from harness.case import Expectation
 from harness.compare.kinds import Kind, RowSteps, used_details
@@ -18,7 +16,7 @@ from harness.compare.step import Column, Step, Trouble, step
 from harness.compare.versions import Change
 from harness.engines import ENGINES
 from harness.errors import HandledError
-from harness.judge.names import load_names
+from harness.judge.names import Removed, removed
 from harness.known.cell import general_advice, without_blanks
 from harness.known.claim import says, seen_by, source
 from harness.known.further import Further
@@ -161,13 +159,20 @@ class Results:
 
     def step(self, before: str, after: str) -> Step:
         """Return the step from one target to another, with the troubles that are reported of its version alone."""
-        return step(self.column(before), self.column(after), self._troubles_after(before, after))
+        gone = self.removed(before, after)
+        return step(self.column(before), self.column(after), self._troubles_after(before, after, gone), gone)
 
-    def _troubles_after(self, before: str, after: str) -> list[Trouble]:
+    def removed(self, before: str, after: str) -> tuple[Removed, ...]:
+        """Return the names that TensorRT's Python interface loses from one target to another; () of other engines."""
+        sides = {target.id: target for target in self.targets}
+        old, new = sides[before], sides[after]
+        known = all(ENGINES[Engine(each.engine)].interface_known for each in (old, new))
+        return removed(old.version, new.version) if known else ()
+
+    def _troubles_after(self, before: str, after: str, gone: Sequence[Removed]) -> list[Trouble]:
         known = {one.signature for one in self.troubles.get(before, ())}
-        versions = {target.id: target.version for target in self.targets}
         return [
-            Trouble(one.signature, *_in_full(advice, versions[before], versions[after]), one.seen)
+            Trouble(one.signature, *_in_full(advice, gone), one.seen)
             for one in self.troubles.get(after, ())
             if one.signature not in known and (advice := general_advice(one.signature))
         ]
@@ -344,17 +349,16 @@ def content(path: Path) -> bytes:
     return decompress(path) if path.suffix == _PACKED else read_bytes(path)
 
 
-def _in_full(advice: Advice, before: str, after: str) -> tuple[str, str]:
-    """Return title and advice; of a signature of names that are gone, with those that go between two versions."""
-    gone = [
-        row
-        for row in load_names()
-        if row.signature == advice.id and Version(before) < Version(row.since) <= Version(after)
-    ]
-    if not gone:
+def _in_full(advice: Advice, gone: Sequence[Removed]) -> tuple[str, str]:
+    """Return title and advice; of a signature of names that are gone, with those that go in the step."""
+    by_remedy: dict[str, list[str]] = {}
+    for each in gone:
+        if each.signature == advice.id:
+            by_remedy.setdefault(each.now, []).append(each.name)
+    if not by_remedy:
         return without_blanks(advice.title), advice.advice
-    names = ", ".join(row.names[0] for row in gone)
-    return f"gone: {names}", "; ".join(f"{row.names[0]}: {row.now}" for row in gone)
+    names = ", ".join(name for some in by_remedy.values() for name in some)
+    return f"gone: {names}", "; ".join(f"{', '.join(some)}: {now}" for now, some in by_remedy.items() if now)
 
 
 def load_results(path: Path | str) -> Results:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import minify_html
 from markupsafe import Markup
 
 from harness.compare.step import COUNTED, HEADLINES
@@ -25,13 +26,12 @@ from harness.known.claim import GENERATIONS
 from harness.layers import names as layer_names
 from harness.matrix.operators import node_tests
 from harness.report.labels import KINDS, MARKS, ROLES
+from harness.report.lexicon import lexicon
 from harness.text import visible
 
 STATIC = Path(__file__).parent / "static"
 #: In the order in which they rely on one another.
-_SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "paste", "tabs", "main")
-#: No literal of the scripts is longer than a line.
-_NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
+_SCRIPTS = ("data", "state", "ask", "search", "step", "matrix", "panel", "explain", "paste", "tabs", "main")
 #: Bytes of the largest model that the page itself holds.
 LARGEST_MODEL = 10240
 #: The fields of a cell that its place tells, then those that only its panel or a tab needs: the page unpacks them late.
@@ -140,11 +140,12 @@ def render(
     `further` are the rows of a check's further tries; `models` are files by name, the small ones of which it holds.
     The same data give the same page, but for another build of zlib.
     """
-    style, script = _asset("style.css"), _script()
+    style, script = _style(), _script()
     small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
     coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
+    cells = [_shown_of(cell) for cell in data["cells"]]
     early, late = (
-        [{name: cell[name] for name in cell if (name in _LATE) is last} for cell in data["cells"]]
+        [{name: cell[name] for name in cell if (name in _LATE) is last} for cell in cells]
         for last in (False, True)
     )
     kinds: dict[str, int] = {}
@@ -159,7 +160,7 @@ def render(
         script=Markup(script),  # noqa: S704
         policy=policy(style, script),
         results=_packed(first),
-        words=_packed(_words(suites, further, small)),
+        words=_packed({**_words(suites, further, small), "lexicon": lexicon(data)}),
         late=_packed(late),
         models=_packed(coded),
     )
@@ -168,6 +169,14 @@ def render(
 def unpacked(page: str) -> str:
     """Return a page with its data in plain: another build of zlib packs the same into other bytes."""
     return _PACKED.sub(lambda found: gzip.decompress(base64.b64decode(found.group())).decode(), page)
+
+
+def _shown_of(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a cell that the page shows: not the names of files, which a copy of the page lacks."""
+    by_gpu = [{name: each[name] for name in each if name != "log"} for each in cell["by_gpu"]]
+    lines = [line for line in cell.get("by_hand", ()) if not line.startswith("# these lines were not tried")]
+    found = {name: cell[name] for name in cell if name not in ("log", "layers")}
+    return {**found, "by_gpu": by_gpu, **({"by_hand": lines} if "by_hand" in cell else {})}
 
 
 def _told(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,6 +201,7 @@ def _words(
         "roles": {str(role): name for role, name in ROLES.items()},
         "reading": READING,
         "replaced": names.replaced(),
+        "removed": [[each.name, each.first, each.gone, each.signature, each.now] for each in names.ended()],
         "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],
         "further": further,
         "suites": suites,
@@ -231,16 +241,25 @@ def _seeds(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 @cache
-def _asset(name: str) -> str:
-    return (STATIC / name).read_text(encoding="utf-8")
+def _style() -> str:
+    return _minified("style", _asset("style.css"))
 
 
 @cache
 def _script() -> str:
-    """Return the scripts as one, without indents and without lines that are remarks alone."""
-    first, *bodies = [_NO_CODE.sub("", _asset(f"{name}.js")) for name in ("unpack", *_SCRIPTS)]
+    """Return the scripts as one program."""
+    first, *bodies = [_asset(f"{name}.js") for name in ("unpack", *_SCRIPTS)]
     whole = "".join([first, "const [data, words] = await allData();\n", *bodies])
-    return f'"use strict";\n(async () => {{\n{whole}}})();\n'
+    return f'"use strict";{_minified("script", f"(async () => {{{whole}}})();")}'
+
+
+def _asset(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _minified(element: str, text: str) -> str:
+    whole = minify_html.minify(f"<{element}>{text}</{element}>", minify_js=True, minify_css=True)
+    return whole.removeprefix(f"<{element}>").removesuffix(f"</{element}>")
 
 
 def explaining() -> dict[str, Any]:

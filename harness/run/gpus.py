@@ -17,7 +17,7 @@ from harness.run.provision.cache import holders, locked
 #: Seconds to wait for nvidia-smi.
 _PATIENCE = 10
 #: Seconds that a device is waited for. Its holder is a job with a time-out of its own, and the lock ends with that.
-_WAIT = 24 * 3600.0
+WAIT = 24 * 3600.0
 #: Builds at once on one GPU at most, and the GPU's memory that each is given room for. The GPU is dealt to processes
 #: in slices: with 15 of them TensorRT 8.6 and 10.6 built no faster than with 6 (docs/benchmarks.md).
 MOST_BUILDS, BUILD_MIB = 6, 4096
@@ -61,8 +61,8 @@ class Gpus:
 class Device:
     """A device that jobs share: its UUID, or "cpu"; `machine` is whose it is, "" for this one's.
 
-    Every machine has a "cpu", and boards may share a UUID. A waiter has no place in a line, and waits while `needed`
-    says so: on a machine of many targets one may wait until all cells of the others are done.
+    Every machine has a "cpu", and boards may share a UUID. Who waits stands in a line with those of other processes,
+    for `wait` seconds and while `needed` says so.
     """
 
     name: str
@@ -70,14 +70,15 @@ class Device:
     machine: str = ""
     #: Its memory in MiB, 0 if unknown.
     memory_mib: int = 0
+    wait: float = WAIT
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold it alone between workers and processes, for a timed run.
 
-        Builds that are under way are waited for, and no other begins before all that wait here have had their turn.
+        Builds that are under way are waited for, and no other begins that came later.
         """
-        with self._locked(f"{self._lock}{_WAITING}", shared=True), self._locked(self._lock):
+        with self._locked(f"{self._lock}{_WAITING}", shared=True), self._locked(self._lock, in_line=True):
             yield
 
     def wanted(self) -> bool:
@@ -93,7 +94,7 @@ class Device:
         )
         with (
             self._locked(name, places=places),
-            self._locked(self._lock, shared=True, unless=f"{self._lock}{_WAITING}"),
+            self._locked(self._lock, shared=True, in_line=True),
         ):
             yield lambda: holders(name, places) - 1
 
@@ -102,7 +103,7 @@ class Device:
         return (f"{self.machine}-{self.name}" if self.machine else self.name).replace("/", "_")
 
     def _locked(self, name: str, **how: Any) -> AbstractContextManager[None]:  # noqa: ANN401  (as `locked` has them)
-        return locked(name, timeout=_WAIT, needed=self.needed, **how)
+        return locked(name, timeout=self.wait, needed=self.needed, **how)
 
 
 def others_on(device: Device) -> str:

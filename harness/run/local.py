@@ -19,7 +19,7 @@ from harness.plan import Cell, inapplicable_because
 from harness.record.outcome import Outcome
 from harness.run import docker
 from harness.run.commands import limits, plan_environment
-from harness.run.gpus import BUILD_MIB, MOST_BUILDS, Gpus
+from harness.run.gpus import BUILD_MIB, MOST_BUILDS, WAIT, Gpus
 from harness.run.prepared import PreparedVariants
 from harness.run.provision.host import look_at_host
 from harness.run.provision.images import Pulling
@@ -56,6 +56,8 @@ class How:
     jobs: int | None = None
     pull: bool = False
     process_per_cell: bool = False
+    #: Seconds that a device is waited for.
+    wait: float = WAIT
 
     def __post_init__(self) -> None:
         if self.via not in get_args(Via):
@@ -93,6 +95,7 @@ class Runners:
             pulling=Pulling(large=self.how.pull, tell=self.tell),
             gpus=self.gpus,
             isolated=self.how.process_per_cell,
+            wait=self.how.wait,
             is_news=self.is_news,
         )
 

@@ -380,7 +380,9 @@ class Observation:
             tactics=tactics_of(lines, layers, prepared.nodes),
             engine_bytes=self.engine_bytes,
             ran=self.ran,
-            accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
+            accuracy=compare(expected, self._outputs, prepared.reference.ranked)
+            if expected and self._outputs
+            else (),
             uncompared=prepared.reference.reason if self._outputs else "",
             latency=self._latency,
             builds_beside=self.builds_beside,

@@ -14,7 +14,7 @@ from harness.errors import InfraError, described
 from harness.matrix import Target
 from harness.plan import Cell, inapplicable_because
 from harness.record.outcome import Outcome, Stamps, State, entry, whole_log
-from harness.run.gpus import Device, Gpus
+from harness.run.gpus import WAIT, Device, Gpus
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.observation import Turn, observe
 from harness.run.prepared import PreparedVariants, Refused, Weights
@@ -67,6 +67,7 @@ class TargetRunner:
         pulling: Pulling = Pulling(),  # noqa: B008  (frozen)
         gpus: Gpus | None = None,
         isolated: bool = False,
+        wait: float = WAIT,
         is_news: Callable[[Cell, Outcome], bool] = lambda *_: False,
     ) -> None:
         self.target = target
@@ -76,7 +77,7 @@ class TargetRunner:
         self._via = via
         self._run_id = run_id
         self._prepared = prepared or PreparedVariants()
-        self._gpus = gpus or Gpus()
+        self._gpus, self._wait = gpus or Gpus(), wait
         #: The GPU that was dealt to this target, for as long as it is run.
         self._dealt: tuple[str, ...] = ()
         self._environment: Environment | None = None
@@ -281,7 +282,8 @@ class TargetRunner:
 
     def _device(self, name: str) -> Device:
         memory = int(self._facts.get("gpu_memory_mib", "0"))
-        return Device(name, self._needed, self._environment.machine if self._environment else "", memory)
+        machine = self._environment.machine if self._environment else ""
+        return Device(name, self._needed, machine, memory, self._wait)
 
     def _needed(self) -> bool:
         """Tell whether anybody still waits for the cell in hand."""

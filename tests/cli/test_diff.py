@@ -333,3 +333,19 @@ def test_markdown_of_hostile_or_endless_text_fits_a_comment(
     assert "<i>" not in text
     assert "\\<i\\>@<!-- -->x" in text
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in rows)
+
+
+def test_the_names_that_the_engine_loses_are_listed_with_their_remedies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, report())
+    main(["diff", "trt86", "trt102", "--reports", str(tmp_path)])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Builder.build_engine" in text
+    assert "instead: builder.build_serialized_network" in text
+    main(["diff", "trt86", "trt102", "--json", "--reports", str(tmp_path)])
+    (found,) = json.loads(capsys.readouterr().out)
+    assert "Builder.build_engine" in {each["name"] for each in found["removed"]}
+    # TensorRT for RTX is another product.
+    main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)])
+    assert "Gone from" not in capsys.readouterr().out

@@ -159,7 +159,7 @@ def run_files(bindings: Bindings, files: Sequence[Mapping[str, Any]], stub: Path
 
 
 def _ask(bindings: Bindings, program: str, order: Mapping[str, Any], stub: Path) -> dict[str, Any]:
-    paths = [str(_installed(bindings.package)), str(_installed(bindings.numpy)), str(ROOT)]
+    paths = [str(installed(bindings.package)), str(installed(bindings.numpy)), str(ROOT)]
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
         "PYTHONPATH": os.pathsep.join(paths),
@@ -167,7 +167,7 @@ def _ask(bindings: Bindings, program: str, order: Mapping[str, Any], stub: Path)
         "LD_LIBRARY_PATH": str(stub),
     }
     done = subprocess.run(
-        [str(_python()), "-m", program],
+        [str(python_of_bindings()), "-m", program],
         cwd=stub,
         input=json.dumps(order),
         env=environment,
@@ -179,7 +179,7 @@ def _ask(bindings: Bindings, program: str, order: Mapping[str, Any], stub: Path)
     return {**json.loads(done.stdout), "stderr": done.stderr[-4000:]}
 
 
-def _python() -> Path:
+def python_of_bindings() -> Path:
     """Return a Python of the version that the bindings are for."""
     if sys.version_info[:2] == tuple(int(part) for part in PYTHON.split(".")):
         return Path(sys.executable)
@@ -193,10 +193,10 @@ def _make_python(partial: Path) -> None:
     _uv("venv", "--relocatable", "--python", PYTHON, str(partial))
 
 
-def _installed(package: str) -> Path:
+def installed(package: str) -> Path:
     """Return the folder with the bindings, installed once and without the gigabytes they would draw in."""
     folder = cache_dir() / "bindings" / f"{package.replace('==', '-')}-{PYTHON}"
-    python = str(_python())
+    python = str(python_of_bindings())
     options = ("--no-deps", "--python", python, "--target")
     return make_once(folder, lambda partial: _uv("pip", "install", *options, str(partial), package))
 

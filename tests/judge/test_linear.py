@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.judge import classify, complaints, diagnosis, findings, logs
+from harness.judge import anatomy, classify, complaints, diagnosis, findings, logs, tables
 from harness.judge.complaints import find_place
 from harness.judge.signatures import load_signatures
 from harness.record.outcome import Node, ParserError
@@ -27,19 +27,24 @@ SLOW_SECONDS = 0.001
 #: Between 8, the proportion, and 64, the square.
 MOST = 24
 
-PATTERNS = {
-    f"{signature.id}-{number}-{kind}": regex.pattern
-    for signature in load_signatures()
-    for number, pattern in enumerate(signature.patterns)
-    for kind, regex in (("", pattern.regex), ("near", pattern.near), ("unless", pattern.unless))
-    if regex
-} | {
-    f"{module.__name__}.{name}-{number}": regex.pattern
-    for module in (classify, diagnosis, complaints, findings, logs)
-    for name, value in vars(module).items()
-    for number, regex in enumerate(value if isinstance(value, tuple) else [value])
-    if isinstance(regex, re.Pattern)
-}
+#: Those of anatomy.py and of its table see the first 2,000 characters of a line alone.
+PATTERNS = (
+    {
+        f"{signature.id}-{number}-{kind}": regex.pattern
+        for signature in load_signatures()
+        for number, pattern in enumerate(signature.patterns)
+        for kind, regex in (("", pattern.regex), ("near", pattern.near), ("unless", pattern.unless))
+        if regex
+    }
+    | {
+        f"{module.__name__}.{name}-{number}": regex.pattern
+        for module in (classify, diagnosis, complaints, findings, logs, tables)
+        for name, value in vars(module).items()
+        for number, regex in enumerate(value if isinstance(value, tuple) else [value])
+        if isinstance(regex, re.Pattern)
+    }
+    | {"died": anatomy.tables()["died"]["text"]}
+)
 
 
 def seconds(regex: re.Pattern[str], text: str, repeat: int = 1) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.judge.findings import explain
 from harness.judge.logs import lacked_name
-from harness.judge.names import by_name, load_names, named, read_since, replaced
+from harness.judge.names import by_name, load_names, named, read_since, removed, replaced
 from harness.judge.signatures import load_signatures
 
 pytestmark = pytest.mark.unit
@@ -126,3 +126,16 @@ def test_an_operator_is_told_with_the_version_that_reads_it(
 
 def test_no_name_is_given_twice() -> None:
     assert len(by_name()) == sum(len(row.names) for row in load_names())
+
+
+def test_the_names_that_go_between_two_versions_are_those_of_the_bindings_with_their_remedies() -> None:
+    found = {each.name: each for each in removed("10.6.0.26", "11.0.0.114")}
+    assert found["BuilderFlag.FP16"].signature == "weak-typing-removed"
+    assert "strong typing" in found["BuilderFlag.FP16"].now
+    assert found["BuilderFlag.FP16"].gone == "11.0.0"
+    # Of a class that goes its members are not told one by one.
+    assert "CalibrationAlgoType" in found
+    assert not any(name.startswith("CalibrationAlgoType.") for name in found)
+    assert "Builder.build_engine" not in found
+    assert "Builder.build_engine" in {each.name for each in removed("8.6.1", "10.0.1.6")}
+    assert removed("11.0.0.114", "11.4.0.106") == ()

@@ -20,7 +20,7 @@ import pytest
 
 from harness.run.provision.cache import cache_dir, make_once
 from tests import needs
-from tests.contract.bindings import PYTHON, _installed, _python, _uv
+from tests.contract.bindings import PYTHON, _uv, installed, python_of_bindings
 from tests.waiting import HANGS
 
 pytestmark = [pytest.mark.contract, pytest.mark.timeout(2 * HANGS)]
@@ -52,15 +52,15 @@ def drive(version: str) -> dict[str, Any]:
     """Drive an agent on the lean core of a version, which is installed once."""
     folder = cache_dir() / "bindings" / f"lean-{version}-{PYTHON}"
     packages = [f"tensorrt-lean-cu12-{part}=={version}" for part in ("libs", "bindings")]
-    options = ("--no-deps", "--python", str(_python()), "--target")
+    options = ("--no-deps", "--python", str(python_of_bindings()), "--target")
     make_once(folder, lambda partial: _uv("pip", "install", *options, str(partial), *packages))
-    numpy = _installed("numpy==2.2.6")
+    numpy = installed("numpy==2.2.6")
     paths = [str(ROOT), str(folder), str(numpy)]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),
         "LD_LIBRARY_PATH": str(folder / "tensorrt_lean_libs"),
     }
-    command = [str(_python()), "-m", "tests.lean.agent"]
+    command = [str(python_of_bindings()), "-m", "tests.lean.agent"]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=HANGS, cwd=ROOT
     )

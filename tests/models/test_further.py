@@ -26,7 +26,6 @@ from harness.models.further import (
     leave_float,
     quantised_nodes,
 )
-from harness.models.own.data import Clock
 from harness.models.own.model import Wanted, own_model
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.trying import Bench
@@ -239,7 +238,7 @@ def test_blockers_of_targets_that_fail_alike_are_sought_once_and_within_the_time
     ends = {each.target: each.further.blockers.end for each in answers if each.further.blockers}
     assert list(ends) == ["t1.4", "t1.6", "t1.5", "t1.7"]
     assert ["sought on t1.6 alone" in end for end in ends.values()] == [True, True, True, False]
-    late = Asking(own, same, Questions(), engines, clock=Clock(60, began=-1e9))  # type: ignore[arg-type]
+    late = Asking(own, same, Questions(), engines, most_seconds=-1.0)  # type: ignore[arg-type]
     ((_, answers),) = late.answers()
     for each in answers:
         assert each.further.blockers is not None

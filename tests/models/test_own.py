@@ -18,13 +18,13 @@ from harness.cli import main
 from harness.cli.check_lines import head
 from harness.errors import HandledError
 from harness.models.own import model as own_model_module
-from harness.models.own.data import Clock, Given, OwnPrepared, fitted, made_up
+from harness.models.own.data import Given, OwnPrepared, fitted
+from harness.models.own.inputs import made_up
 from harness.models.own.model import Wanted, load_own, own_case, own_model, word
 from harness.models.own.shapes import Shapes, parse_shapes
 from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
 from harness.run.numbers.given import read_npz
-from harness.run.prepared import Refused
 from harness.words import Precision
 from tests.models import data
 from tests.run.test_prepared_in_child import endless
@@ -392,7 +392,7 @@ def test_an_extent_below_one_is_dynamic(tmp_path: Path, extent: int) -> None:
 def test_what_the_evaluator_is_too_slow_for_is_built_and_run_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("harness.models.own.data.SECONDS", 2)
+    monkeypatch.setattr("harness.models.own.data._SECONDS", 2)
     own = own_model(endless(), "m.onnx", Wanted(), name="m")
     ready = OwnPrepared().of(own.variant)
     assert set(ready.inputs) == {"x"}
@@ -464,9 +464,41 @@ def test_what_onnx_itself_does_not_allow_is_told(opset: int, body: str, words: s
     assert all("no valid ONNX" in line and words in line for line in own.assumed)
 
 
-def test_a_cell_that_there_is_no_time_for_is_left_out_with_the_option_that_gives_more() -> None:
-    own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
-    assert OwnPrepared(clock=Clock(60)).weights(own.variant) is None
-    with pytest.raises(Refused, match="left out after 45 s; --seconds gives more time") as refused:
-        OwnPrepared(clock=Clock(60, began=-1e9)).weights(own.variant)
-    assert refused.value.state == "not_run"
+def test_made_up_indices_are_within_what_they_name_whatever_reads_them() -> None:
+    """Through Unsqueeze and Expand too, and of GatherND by its first axis."""
+    value, node = helper.make_tensor_value_info, helper.make_node
+    stored = [
+        numpy_helper.from_array(np.zeros((1, 4), np.float32), "one"),
+        numpy_helper.from_array(np.array([1]), "last"),
+        numpy_helper.from_array(np.array([9, 4]), "to"),
+    ]
+    nodes = [
+        node("Unsqueeze", ["batch", "last"], ["b1"]),
+        node("Expand", ["b1", "to"], ["b2"]),
+        node("ScatterElements", ["one", "b2", "x"], ["y"], axis=0, reduction="add"),
+        node("GatherND", ["three", "places"], ["z"]),
+    ]
+    inputs = [
+        value("batch", 7, ["n"]),
+        value("x", 1, ["n", 4]),
+        value("three", 1, [3, 2]),
+        value("places", 7, [8, 1]),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [value(name, 1, None) for name in "yz"], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    sizes = {"batch": (9,), "x": (9, 4)}
+    found = made_up(model, [Profile(name, size, size, size) for name, size in sizes.items()])
+    assert set(found["batch"].tolist()) == {0}
+    assert set(found["places"].ravel().tolist()) <= {0, 1, 2}
+
+
+def test_arrays_set_the_sizes_of_dynamic_inputs_that_no_option_names() -> None:
+    model = dynamic()
+    (name, *_) = [each.name for each in model.graph.input]
+    usual = own_model(dynamic(), "m.onnx", Wanted(), name="m").variant.recipe.profiles[0].optimum
+    given = (usual[0] + 1, *usual[1:])
+    taken = own_model(model, "m.onnx", Wanted(arrays={name: given}), name="m")
+    assert taken.variant.recipe.profiles[0].optimum == given
+    assert not taken.made_up
+    named = Wanted(shapes=Shapes({}, {name: usual}, {}), arrays={name: given})
+    assert own_model(dynamic(), "m.onnx", named, name="m").variant.recipe.profiles[0].optimum == usual

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.case import Graph, Quantiser
 from harness.layers.asked import asked
 from harness.models.rewrites import REWRITES, unquantised
-from harness.models.rewrites.exact import finite_clip, name_axes, scatter_product
+from harness.models.rewrites.exact import finite_clip, name_axes, opset_17, scatter_product
 from harness.models.rewrites.floats import (
     float_weights,
     half,
@@ -651,3 +651,64 @@ def test_a_scatter_that_adds_is_a_product(axis: int, kind: type) -> None:
     del whole.graph.initializer[0]
     whole.graph.input.append(value("d", ["n", 3] if axis == 0 else [4, "n"]))
     assert scatter_product(whole) is None, "a depth that is not fixed"
+
+
+def test_an_older_opset_says_the_same_where_its_operators_can() -> None:
+    """Axes that are an input, a part of a shape, and parts of a length that they do not divide."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 5, 3])
+    held = {"axes": [-1], "two": [2, 2]}
+    stored = [numpy_helper.from_array(np.array(each), name) for name, each in held.items()]
+    nodes = [
+        helper.make_node("ReduceMax", ["x", "axes"], ["r"], name="r", keepdims=0, noop_with_empty_axes=0),
+        helper.make_node("Split", ["r"], ["a", "b"], name="s", axis=1, num_outputs=2),
+        helper.make_node("Shape", ["x"], ["n"], name="n", start=1, end=2),
+        helper.make_node("Expand", ["b", "two"], ["y"], name="y"),
+    ]
+    shapes: dict[str, tuple[int, list[int]]] = {"a": (1, [2, 3]), "y": (1, [2, 2]), "n": (7, [1])}
+    outputs = [helper.make_tensor_value_info(name, *each) for name, each in shapes.items()]
+    graph = helper.make_graph(nodes, "g", [x], outputs, stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    made = opset_17(model)
+    assert off(model, made) == 0
+    assert made is not None
+    assert made.opset_import[0].version == 17
+    assert all(len(node.input) == 1 for node in made.graph.node if node.op_type == "ReduceMax")
+    assert opset_17(made) is None
+
+
+def loop(count: int | None, *, goes_on: bool = True) -> onnx.ModelProto:
+    """Return a Loop that adds a row to a sum and gathers the sums."""
+    value, node = helper.make_tensor_value_info, helper.make_node
+    body = helper.make_graph(
+        [
+            node("Gather", ["rows", "i"], ["row"], axis=0),
+            node("Add", ["sum", "row"], ["next"]),
+            node("Identity", ["go"] if goes_on else ["stop"], ["went"]),
+            node("Identity", ["next"], ["kept"]),
+        ],
+        "body",
+        [value("i", TensorProto.INT64, []), value("go", TensorProto.BOOL, []), value("sum", 1, [4])],
+        [value("went", TensorProto.BOOL, []), value("next", 1, [4]), value("kept", 1, [4])],
+    )
+    stored = [numpy_helper.from_array(np.zeros(4, np.float32), "zero")]
+    stored += [numpy_helper.from_array(np.array(count), "count")] if count is not None else []
+    stored += [] if goes_on else [numpy_helper.from_array(np.array(False), "stop")]
+    inputs = [value("rows", 1, [3, 4])] + [value("count", TensorProto.INT64, [])] * (count is None)
+    outputs = [value("last", 1, [4]), value("all", 1, [count or "n", 4])]
+    nodes = [node("Loop", ["count", "", "zero"], ["last", "all"], name="loop", body=body)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, stored)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_a_loop_of_a_constant_count_is_unrolled() -> None:
+    model = loop(3)
+    made = fold(model)
+    assert made is not None
+    assert "Loop" not in operators(made)
+    assert off(model, made) == 0
+
+
+@pytest.mark.parametrize("model", [loop(None), loop(3, goes_on=False), loop(1000)])
+def test_a_loop_whose_end_is_not_known_or_far_stays(model: onnx.ModelProto) -> None:
+    made = fold(model)
+    assert made is None or "Loop" in operators(made)

@@ -353,6 +353,43 @@ def test_an_opset_is_remarked_on_only_above_the_highest_of_the_table() -> None:
     assert said == ["", "opset 18 is above 17, the highest that the table names; that alone blocks nothing"]
 
 
+def branching(condition: str) -> onnx.ModelProto:
+    """Return an If whose branches have unlike ranks, and the first no importer; its condition comes so."""
+    value, node = helper.make_tensor_value_info, helper.make_node
+    bodies = [
+        helper.make_graph([node(op, ["x"], [out], name=op)], op, [], [value(out, 1, shape)])
+        for op, out, shape in (("Det", "a", [2]), ("Relu", "b", [2, 3, 3]))
+    ]
+    nodes = [node("If", ["c"], ["y"], name="if", then_branch=bodies[0], else_branch=bodies[1])]
+    sized = [node("Shape", ["x"], ["s"]), node("Size", ["s"], ["r"]), node("Equal", ["r", "two"], ["c"])]
+    stored = [numpy_helper.from_array(np.array(2), "two")]
+    stored += [numpy_helper.from_array(np.array(False), "c")] if condition == "stored" else []
+    inputs = [value("x", 1, [2, 3, 3])] + [value("c", 9, [])] * (condition == "fed")
+    nodes = [*sized, *nodes] if condition == "sized" else nodes
+    made = helper.make_graph(nodes, "g", inputs, [value("y", 1, None)], stored)
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"), [("stored", []), ("sized", ["restricted"]), ("fed", ["blocked"])]
+)
+def test_a_branch_counts_only_if_it_may_be_taken(condition: str, told: list[str]) -> None:
+    found = on("10.1.0", branching(condition))
+    assert [str(each.state) for each in found if each.operator == "If"] == told
+    assert any(each.operator == "Det" for each in found) == (condition != "stored")
+
+
+def test_a_bias_in_int32_behind_dequantize_linear_is_blocked_everywhere() -> None:
+    node = helper.make_node("DequantizeLinear", ["b", "s"], ["y"], name="n")
+    stored = [
+        numpy_helper.from_array(np.arange(4, dtype=np.int32), "b"),
+        numpy_helper.from_array(np.float32(0.1), "s"),
+    ]
+    graph = helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", 1, [4])], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    assert states(model, "8.6.1", "10.0.1", "10.6.0", "10.15.1") == ["blocked"] * 4
+
+
 NOT_RUN: dict[str, Any] = {"state": "not_run", "reason": "no GPU", "layers": ()}
 BUILT: dict[str, Any] = {}
 

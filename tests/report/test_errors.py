@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -129,3 +130,10 @@ def test_a_quoted_text_has_the_address_where_it_stands() -> None:
     texts = {each.text: each for each in entry("no-plugin-format").texts}
     (one,) = (each for text, each in texts.items() if "LayerNorm_4" in text)
     assert (one.seen, one.url) == ("quoted", "https://github.com/NVIDIA/TensorRT/issues/3844")
+
+
+@pytest.mark.unit
+def test_no_entry_has_a_blank() -> None:
+    for entry in error_entries(factory.results()):
+        for text in (entry.title, entry.cause, entry.advice, entry.harmless):
+            assert not re.search(r"<[a-z]+>|\{\w+\}", text), entry.id

@@ -154,7 +154,9 @@ class Rig:
     def _make_python(self) -> None:
         """Make an interpreter that holds the bindings, and the shim under the name of the package."""
         python = self.folder / "python"
-        subprocess.run([str(bindings._python()), "-m", "venv", "--without-pip", str(python)], check=True)
+        subprocess.run(
+            [str(bindings.python_of_bindings()), "-m", "venv", "--without-pip", str(python)], check=True
+        )
         site = next(python.glob("lib/python*/site-packages"))
         exact = self.version.package.partition("==")[2]
         (site / "tensorrt.py").write_text(
@@ -165,5 +167,5 @@ class Rig:
         (info / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: tensorrt\nVersion: {exact}\n", encoding="ascii"
         )
-        paths = [str(bindings._installed(self.version.package)), str(bindings._installed(self.version.numpy))]
+        paths = [str(bindings.installed(self.version.package)), str(bindings.installed(self.version.numpy))]
         (site / "rig.pth").write_text("\n".join([*paths, str(ROOT)]) + "\n", encoding="utf-8")

@@ -475,3 +475,26 @@ def test_of_indices_it_counts_those_that_differ(kind: str, differing: int | None
     wanted, got = np.array([0, 1, 1, 0]).astype(kind), np.array([0, 1, 0, 0]).astype(kind)
     (found,) = compare({"y": wanted}, {"y": got})
     assert (found.elements, found.differing) == (4, differing)
+
+
+def test_elements_are_gathered_among_more_than_64_and_of_fewer_rows_than_there_are() -> None:
+    value = helper.make_tensor_value_info
+    node = helper.make_node("GatherElements", ["x", "i"], ["y"], axis=1)
+    graph = helper.make_graph(
+        [node], "g", [value("x", 1, [3, 100]), value("i", 7, [2, 2])], [value("y", 1, None)]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    x = np.arange(300, dtype=np.float32).reshape(3, 100)
+    found = reference(model, {"x": x, "i": np.array([[99, -1], [0, 70]])})
+    assert found.outputs is not None, found.reason
+    assert found.outputs["y"].tolist() == [[99, 99], [100, 170]]
+
+
+def test_the_evaluator_s_own_errors_never_come_out_but_the_node_does() -> None:
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("Reshape", ["x", "to"], ["y"], name="odd")]
+    graph = helper.make_graph(nodes, "g", [value("x", 1, [4]), value("to", 7, [1])], [value("y", 1, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    found = reference(model, {"x": np.ones(4, np.float32), "to": np.array([3])})
+    assert (found.outputs, found.node, found.operator) == (None, "odd", "Reshape")
+    assert "cannot reshape" not in found.reason

@@ -21,7 +21,12 @@ module.exports = [
       "no-dupe-keys": "error",
       "no-template-curly-in-string": "error",
       "array-callback-return": "error",
-      "no-restricted-properties": ["error", { property: "innerHTML" }, { property: "outerHTML" }, { property: "insertAdjacentHTML" }],
+      "no-restricted-properties": [
+        "error",
+        { property: "innerHTML" },
+        { property: "outerHTML" },
+        { property: "insertAdjacentHTML" },
+      ],
     },
   },
 ];

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
 import onnx
 
 from harness.bounded import LARGE, read_bytes
-from harness.case import Calibrator, Profile, Typing, Variant
-from harness.case.graph_reader import attribute
+from harness.case import Calibrator, Typing, Variant
 from harness.case.model import Library, fed_inputs, model_sha256
 from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
+from harness.models.own.inputs import made_up
 from harness.models.own.model import OwnModel
 from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs
-from harness.run.numbers.inputs import NotFeedable, check_sizes, make_inputs
+from harness.run.numbers.inputs import NotFeedable, check_sizes
+from harness.run.numbers.ranked import ranked_outputs
 from harness.run.numbers.reference import Reference, reference
 from harness.run.numbers.wire import Array, to_wire
-from harness.run.prepared import SECONDS, Prepared, PreparedVariants, Refused, Weights, memory_for
+from harness.run.prepared import Prepared, PreparedVariants, Refused, Weights, memory_for
 from harness.words import Precision
 
 _ELF = b"\x7fELF"
-#: The part of the time in which targets are begun; the rest is for those at work, the tables and blockers.
-_BEGUN = 0.75
-#: Seconds that inputs and reference of a model may take in any case.
-_LEAST_SECONDS = 10.0
+#: Seconds that inputs, and then the reference of a model may take: engines wait for them.
+_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -56,32 +52,15 @@ class Given:
         return replace(ready, calibration=dict(self.calibration), libraries=libraries)
 
 
-@dataclass(frozen=True)
-class Clock:
-    """The time that a check may take, from its beginning on."""
-
-    seconds: float = math.inf
-    began: float = field(default_factory=time.monotonic)
-
-    @property
-    def left(self) -> float:
-        """Return the seconds that are left, 0 if the time is over."""
-        return max(0.0, self.began + self.seconds - time.monotonic())
-
-
 class OwnPrepared(PreparedVariants):
-    """PreparedVariants for own models, with the data that the user gives, if any, as long as there is time."""
+    """PreparedVariants for own models, with the data that the user gives, if any."""
 
-    def __init__(self, given: Mapping[str, Given] | None = None, clock: Clock = Clock()) -> None:
+    def __init__(self, given: Mapping[str, Given] | None = None) -> None:
         super().__init__()
         self._given = dict(given or {})
-        self._clock = clock
 
     def weights(self, variant: Variant) -> Weights | None:
-        """Return the weights that stay beside a variant's model; raises Refused if there is no time for its cell."""
-        if self._clock.left < self._clock.seconds * (1 - _BEGUN):
-            spent = f"{_BEGUN * self._clock.seconds:g} s"
-            raise Refused("not_run", f"left out after {spent}; --seconds gives more time")
+        """Return the weights that stay beside a variant's model."""
         return self.given_to(variant).weights
 
     def given_to(self, variant: Variant) -> Given:
@@ -93,20 +72,18 @@ class OwnPrepared(PreparedVariants):
         given = self.given_to(variant)
         fed = replace(given, calibration={}, libraries=())
         made: list[Prepared | Refused] = []
-        memory, seconds = memory_for(len(variant.model_bytes())), SECONDS
-        if self._clock.seconds < math.inf:
-            # Engines wait for the evaluator, so it may take half of the time that is left.
-            seconds = min(SECONDS, max(_LEAST_SECONDS, self._clock.left / 2))
+        memory = memory_for(len(variant.model_bytes()))
         try:
-            made.extend(stream(_own, variant, fed, seconds=seconds, memory_mib=memory, needed=needed))
+            made.extend(stream(_own, variant, fed, seconds=_SECONDS, memory_mib=memory, needed=needed))
         except ChildFailed as error:
             if not made:
                 return Refused("infra_error", f"the model cannot be made ready: its process {error}")
             # An engine builds and runs models that the evaluator is too slow for, or dies of.
-            more = "; --seconds gives more time" if seconds < SECONDS else ""
-            why = f"no reference was computed: the process that evaluates the model {error}{more}"
+            why = f"no reference was computed: the process that evaluates the model {error}; --expected gives one"
             made = [
-                replace(each, reference=Reference(None, why)) for each in made if isinstance(each, Prepared)
+                replace(each, reference=replace(each.reference, outputs=None, reason=why))
+                for each in made
+                if isinstance(each, Prepared)
             ]
         found = made[-1]
         if isinstance(found, Refused):
@@ -140,7 +117,13 @@ def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
     """Yield the model made ready, and once more with the evaluator's reference, if there is to be one."""
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
-    ready = Prepared(data, model_sha256(data), asked(model), {}, Reference(None, "it was only built"))
+    ready = Prepared(
+        data,
+        model_sha256(data),
+        asked(model),
+        {},
+        Reference(None, "it was only built", ranked=ranked_outputs(model)),
+    )
     try:
         inputs = dict(given.inputs) or made_up(model, variant.recipe.profiles)
     except (NotFeedable, ValueError) as refusal:
@@ -148,44 +131,16 @@ def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
         yield replace(ready, unfed=str(refusal))
         return
     if given.expected:
-        expected = Reference(dict(given.expected))
+        expected = Reference(dict(given.expected), ranked=ready.reference.ranked)
     elif given.weights or len(data) > MOST_EVALUATED:
         held = given.weights or f"{len(data) / 2**30:.1f} GiB"
-        expected = Reference(None, f"no reference was computed: the model has {held}")
+        why = f"no reference was computed: the model has {held}"
+        expected = replace(ready.reference, reason=why)
     else:
         ready = replace(ready, inputs=inputs)
         yield ready
         expected = reference(model, inputs, also=variant.recipe.mark_outputs)
-    yield replace(ready, inputs=inputs, reference=expected)
-
-
-def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Array]:
-    """Return made-up inputs; those that look up rows of a constant table, as token types do, name rows it has.
-
-    Raises as `make_inputs` does.
-    """
-    inputs = make_inputs(model, profiles, beside=True)
-    rows = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
-    looked_up = {name: name for name in inputs}
-    most: dict[str, int] = {}
-    for node in model.graph.node:
-        first, second, *_ = *node.input, "", ""
-        if node.op_type == "DequantizeLinear" and first in rows:
-            rows |= dict.fromkeys(node.output[:1], rows[first])
-        elif node.op_type == "Cast" and first in looked_up:
-            looked_up |= dict.fromkeys(node.output[:1], looked_up[first])
-        elif node.op_type == "Gather" and second in looked_up:
-            axis = attribute(node, "axis", 0)
-            # The table may lack the axis: that fault is the engine's to tell.
-            for held in rows.get(first, ())[axis:][:1]:
-                most[looked_up[second]] = min(held, most.get(looked_up[second], held))
-    return {name: _below(most.get(name, 0), array) for name, array in inputs.items()}
-
-
-def _below(most: int, array: Array) -> Array:
-    """Return whole numbers made less than `most`, if their type has that many."""
-    fits = most and array.dtype.kind in "iu" and most <= np.iinfo(array.dtype).max
-    return array % np.asarray(most, array.dtype) if fits else array
+    yield replace(ready, inputs=inputs, reference=replace(expected, ranked=ready.reference.ranked))
 
 
 def read_libraries(paths: Iterable[Path]) -> tuple[tuple[Library, bytes], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -58,8 +58,8 @@ class Wanted:
 
     `nodes` is "auto" for all that each graph's own types ask, "none" for no node, else a pattern: only nodes whose name
     holds it. `flags` are builder flags beside those that the graph's types need. `max_rel` and `cosine` are how far an
-    output may be off, None for as far as its precision allows. Raises HandledError for a flag that no version has, and
-    for an impossible figure.
+    output may be off, None for as far as its precision allows. `arrays` are the shapes of the given inputs,
+    which set the sizes of dynamic ones. Raises HandledError for a flag that no version has, and an impossible figure.
     """
 
     typing: Typing = Typing.GRAPH
@@ -68,6 +68,7 @@ class Wanted:
     shapes: Shapes = field(default_factory=Shapes)
     max_rel: float | None = None
     cosine: float | None = None
+    arrays: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_flags("--flag", self.flags)
@@ -146,7 +147,8 @@ def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[Own
 
 def _of_a_length(model: onnx.ModelProto, own: OwnModel, wanted: Wanted) -> Iterator[OwnModel]:
     """Yield a signal's model with the first length that the reference evaluator gets through, if any."""
-    given = {name: shape[1] for name in wanted.shapes.names if (shape := wanted.shapes.of(name))}
+    shapes = wanted.shapes.taken_from(model, wanted.arrays)
+    given = {name: shape[1] for name in shapes.names if (shape := shapes.of(name))}
     for length in SEQUENCES if is_signal(model, given) else ():
         other = own_model(model, own.label, wanted, name=own.variant.name, sequence=length)
         if runs_at(model, {each.input: each.optimum for each in other.variant.recipe.profiles}):
@@ -159,8 +161,8 @@ def own_model(
 ) -> OwnModel:
     """Return a model in memory as `load_own` returns one of a file."""
     free_extents(model)
-    nodes = asked(model)
-    made, assumed = profiles(label, model, wanted.shapes, sequence)
+    nodes, shapes = asked(model), wanted.shapes.taken_from(model, wanted.arrays)
+    made, assumed = profiles(label, model, shapes, sequence)
     renamed = tuple(part_names(model, made))
     recipe = Recipe(
         typing=wanted.typing,
@@ -177,7 +179,7 @@ def own_model(
         precision=_precision(label, wanted.nodes, nodes),
         data=wanted.data,
     )
-    made_up = in_words(made) if assumed and not is_batch_alone(model, wanted.shapes) else ""
+    made_up = in_words(made) if assumed and not is_batch_alone(model, shapes) else ""
     return OwnModel(
         label,
         variant,

@@ -6,7 +6,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 from onnx import helper
@@ -16,7 +16,8 @@ from harness.case.graph_reader import Extents, GraphReader, attribute, extents, 
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import with_shapes
-from harness.run.numbers.inputs import NotFeedable, make_inputs
+from harness.models.own.inputs import made_up
+from harness.run.numbers.inputs import NotFeedable
 from harness.run.numbers.reference import reference
 from harness.text import did_you_mean
 
@@ -65,6 +66,15 @@ class Shapes:
     def names(self) -> tuple[str, ...]:
         """Return the inputs that are named."""
         return tuple(dict.fromkeys((*self.optimum, *self.minimum, *self.maximum)))
+
+    def taken_from(self, model: onnx.ModelProto, arrays: Mapping[str, Shape]) -> Shapes:
+        """Return the shapes with those of arrays that are given for other dynamic inputs."""
+        more = {
+            value.name: arrays[value.name]
+            for value in fed_inputs(model)
+            if value.name in arrays and value.name not in self.names and _is_dynamic(value)
+        }
+        return replace(self, optimum={**self.optimum, **more}) if more else self
 
     def fitted(self, model: onnx.ModelProto) -> Shapes:
         """Return the shapes as a part of their model can have them: of its inputs, with the sizes that these fix."""
@@ -184,6 +194,11 @@ def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
     return tuple(each if isinstance(each, int) else None for each in extents(value))
 
 
+def _is_dynamic(value: onnx.ValueInfoProto) -> bool:
+    declared = _declared(value)
+    return declared is None or None in declared
+
+
 def _check(what: str, declared: tuple[int | None, ...] | None, given: tuple[Shape, Shape, Shape]) -> None:
     for shape in given if declared is not None else ():
         own = declared or ()
@@ -248,7 +263,7 @@ def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     """Tell whether the reference evaluator gets outputs of some size from inputs of these shapes."""
     fixed = with_shapes(model, shapes)
     try:
-        found = reference(fixed, make_inputs(fixed)).outputs
+        found = reference(fixed, made_up(fixed, ())).outputs
     except NotFeedable:
         return False
     return found is not None and all(value.size for value in found.values())

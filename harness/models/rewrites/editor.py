@@ -57,9 +57,17 @@ class Editor(GraphReader):
         self._append(helper.make_node(operator, list(inputs), [name], name=name, **attributes))
         return name
 
-    def alias(self, source: str, name: str, operator: str = "Identity", **attributes: Any) -> None:  # noqa: ANN401
-        """Let a tensor of the graph be made of another one, as it stands or by an operator."""
-        self._append(helper.make_node(operator, [source], [name], name=f"{name}/rewritten", **attributes))
+    def alias(
+        self,
+        source: str,
+        name: str,
+        operator: str = "Identity",
+        others: Sequence[str] = (),
+        **attributes: Any,  # noqa: ANN401
+    ) -> None:
+        """Let a tensor of the graph be made of another one, as it stands or by an operator with `others`."""
+        made = helper.make_node(operator, [source, *others], [name], name=f"{name}/rewritten", **attributes)
+        self._append(made)
 
     def moved(self, tensor: str, wish: str) -> str:
         """Let the node that makes a tensor give it another name; returns that."""

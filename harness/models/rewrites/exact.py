@@ -1,4 +1,4 @@
-"""Rewrites of nodes in a form that engines refuse, into others of the same numbers: Squeeze, Clip, ScatterElements."""
+"""Rewrites of nodes in a form that engines refuse, into others of the same numbers; models of an older opset."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from harness.case.graph_reader import GraphReader, attribute, inferred, name_at
+from harness.case.graph_reader import STANDARD, Extents, GraphReader, attribute, inferred, name_at
 from harness.models.rewrites.editor import Editor, drop_attributes, edits
 
 #: The first opsets in which Squeeze takes its axes, and Clip its bounds, as inputs.
 _AXES_AS_INPUT, _BOUNDS_AS_INPUT = 13, 11
+#: The last opset in which all of Reduce but ReduceSum have their axes as an attribute.
+_AXES_AS_ATTRIBUTE = 17
 _FLOATS: Mapping[int, type[np.floating[Any]]] = {
     onnx.TensorProto.FLOAT: np.float32,
     onnx.TensorProto.FLOAT16: np.float16,
@@ -84,3 +86,65 @@ def scatter_product(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.Mod
         )
         editor.instead(name, editor.add("Add", [data, sums], f"{name}/added"))
     return editor.done()
+
+
+def opset_17(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
+    """Return a model at opset 17: axes of Reduce as attributes, a part of a Shape by Slice, sizes of a Split named.
+
+    Other operators stay; whoever takes the model checks that it is valid.
+    """
+    shapes, editor = GraphReader(inferred(model)).shapes, Editor(model)
+    for node in list(editor.nodes):
+        if node.op_type.startswith("Reduce") and node.op_type != "ReduceSum" and len(node.input) > 1:
+            axes = editor.value(node.input[1])
+            if axes is None:
+                return None
+            del node.input[1:]
+            if axes.size:
+                node.attribute.append(helper.make_attribute("axes", axes.ravel().tolist()))
+            editor.changed = True
+        elif node.op_type == "Shape" and node.attribute:
+            _slice_whole(editor, node)
+        elif node.op_type == "Split" and attribute(node, "num_outputs"):
+            _name_sizes(editor, node, shapes.get(node.input[0]))
+        _drop_newer(node, editor.opset)
+    made = editor.done()
+    if made is not None and editor.opset > _AXES_AS_ATTRIBUTE:
+        for each in made.opset_import:
+            each.version = _AXES_AS_ATTRIBUTE if each.domain in STANDARD else each.version
+    return made
+
+
+def _drop_newer(node: onnx.NodeProto, opset: int) -> None:
+    """Leave out attributes that came later, where they have their usual value."""
+    if node.domain not in STANDARD or not onnx.defs.has(node.op_type, _AXES_AS_ATTRIBUTE):
+        return
+    known = onnx.defs.get_schema(node.op_type, _AXES_AS_ATTRIBUTE).attributes
+    usual = onnx.defs.get_schema(node.op_type, opset).attributes
+    for item in [each for each in node.attribute if each.name not in known and each.name in usual]:
+        default = usual[item.name].default_value
+        if default.name and helper.get_attribute_value(default) == helper.get_attribute_value(item):
+            drop_attributes(node, item.name)
+
+
+def _slice_whole(editor: Editor, node: onnx.NodeProto) -> None:
+    """Let the whole shape be cut where a Shape gives a part of it."""
+    ends = attribute(node, "start", 0), attribute(node, "end", np.iinfo(np.int64).max)
+    drop_attributes(node, "start", "end")
+    part = node.output[0]
+    whole = editor.moved(part, f"{part}/whole")
+    held = [editor.constant(f"{part}/{name}", np.array([end])) for name, end in zip("be", ends, strict=True)]
+    editor.alias(whole, part, "Slice", held)
+
+
+def _name_sizes(editor: Editor, node: onnx.NodeProto, extents: Extents | None) -> None:
+    """Name the sizes of a Split that are as alike as they can be; of an unknown size they are taken for alike."""
+    many = attribute(node, "num_outputs")
+    length = extents[attribute(node, "axis", 0)] if extents else None
+    drop_attributes(node, "num_outputs")
+    editor.changed = True
+    if isinstance(length, int):
+        size = -(-length // many)
+        sizes = [size] * (many - 1) + [length - size * (many - 1)]
+        node.input.append("")
+        editor.read(node, 1, editor.constant(f"{node.output[0]}/sizes", np.array(sizes, np.int64)))

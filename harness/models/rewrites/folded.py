@@ -1,23 +1,26 @@
-"""The rewrite that takes a model's shapes as fixed: it takes branches of If, and computes constants."""
+"""The rewrite that takes a model's shapes as fixed: it takes branches of If, unrolls Loops, and computes constants."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
 import onnx
 import onnx.compose
 from onnx import helper, numpy_helper
 
-from harness.case.graph_reader import attribute, reads
+from harness.case.graph_reader import attribute, name_at, reads
 from harness.layers.operators import dequantises, quantises
 from harness.models.graphs import Cutter, assembled, copied
 
 #: Rounds, each of which may decide an If that the one before laid open.
 _MOST_ROUNDS = 10
+#: Iterations of a Loop that is unrolled, and nodes that it may become.
+_MOST_ITERATIONS, _MOST_NODES = 64, 4096
 
 
 def fold(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
-    """Return a model with the branch taken in place of each If that is decided, and constants computed but for Q/DQ.
+    """Return a model with the branch taken of each If that is decided, Loops unrolled, and constants computed but Q/DQ.
 
     The more of its shapes are fixed, the more is decided.
     """
@@ -32,18 +35,21 @@ def fold(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | N
 
 
 def _decided(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    """Return a model without those of its Ifs whose condition is a constant, if there are any."""
+    """Return a model without the Ifs whose condition, and the Loops whose count is a constant, if there are any."""
     cutter, made = Cutter(model), copied(model)
     del made.graph.node[:]
     changed = False
     for index, node in enumerate(model.graph.node):
-        condition = cutter.constant(node.input[0]) if node.op_type == "If" else None
-        if condition is None:
+        prefix = f"{node.name or node.output[0]}/{index}/"
+        first = cutter.constant(name_at(node.input, 0)) if node.op_type in ("If", "Loop") else None
+        if first is not None and node.op_type == "If":
+            taken = "then_branch" if numpy_helper.to_array(first).all() else "else_branch"
+            _inline(attribute(node, taken), node, prefix, made.graph)
+        elif first is None or not _unroll(
+            node, int(numpy_helper.to_array(first).max()), cutter, prefix, made.graph
+        ):
             made.graph.node.append(node)
             continue
-        taken = "then_branch" if numpy_helper.to_array(condition).all() else "else_branch"
-        branch = attribute(node, taken)
-        _inline(branch, node, f"{node.name or node.output[0]}/{index}/", made.graph)
         changed = True
     graph = made.graph
     return assembled(made, graph.node, graph.input, graph.output) if changed else None
@@ -59,6 +65,68 @@ def _inline(branch: onnx.GraphProto, node: onnx.NodeProto, prefix: str, graph: o
     for value, output in zip(renamed.output, node.output, strict=True):
         graph.node.append(helper.make_node("Identity", [value.name], [output], name=f"{output}/taken"))
     graph.initializer.extend(renamed.initializer)
+
+
+def _unroll(node: onnx.NodeProto, count: int, cutter: Cutter, prefix: str, graph: onnx.GraphProto) -> bool:
+    """Append the iterations of a Loop that ends by its count alone to a graph, if they are few; tell whether it was."""
+    body = attribute(node, "body")
+    begins = cutter.constant(name_at(node.input, 1)) if name_at(node.input, 1) else None
+    runs = not name_at(node.input, 1) or (begins is not None and numpy_helper.to_array(begins).all())
+    if not (
+        runs and _goes_on(body) and 0 < count <= _MOST_ITERATIONS and count * len(body.node) <= _MOST_NODES
+    ):
+        return False
+    carried, made = list(node.input[2:]), [name for inner in body.node for name in inner.output if name]
+    own = [*made, *(each.name for each in body.initializer)]
+    rows: list[list[str]] = [[] for _ in body.output[1 + len(carried) :]]
+    for at in range(count):
+        named = {name: f"{prefix}{at}/{name}" for name in own}
+        held = (np.array(at), np.array(True))
+        for value, array in zip(body.input[:2], held, strict=True):
+            named[value.name] = f"{prefix}{at}/{value.name}"
+            graph.initializer.append(numpy_helper.from_array(array, named[value.name]))
+        named |= {value.name: name for value, name in zip(body.input[2:], carried, strict=True)}
+        inside = onnx.compose.add_prefix_graph(
+            body, f"{prefix}{at}/", rename_inputs=False, rename_outputs=False, name_map=dict(named)
+        )
+        graph.node.extend(inside.node)
+        graph.initializer.extend(inside.initializer)
+        ends = [named.get(value.name, value.name) for value in body.output[1:]]
+        carried, gathered = ends[: len(carried)], ends[len(carried) :]
+        for row, name in zip(rows, gathered, strict=True):
+            row.append(name)
+    _give(node, prefix, carried, rows, graph)
+    return True
+
+
+def _goes_on(body: onnx.GraphProto) -> bool:
+    """Tell whether a body hands its condition on, or says that it is always true."""
+    ends = body.output[0].name
+    maker = next((inner for inner in body.node if ends in inner.output), None)
+    while maker is not None and maker.op_type in ("Identity", "Cast"):
+        ends = maker.input[0]
+        maker = next((inner for inner in body.node if ends in inner.output), None)
+    stored = next((each for each in body.initializer if each.name == ends), None)
+    held = attribute(maker, "value") if maker is not None and maker.op_type == "Constant" else stored
+    return ends == body.input[1].name or (held is not None and bool(numpy_helper.to_array(held).all()))
+
+
+def _give(
+    node: onnx.NodeProto, prefix: str, carried: list[str], rows: list[list[str]], graph: onnx.GraphProto
+) -> None:
+    """Append the nodes that give a Loop's outputs: the last of what is carried, and all rows of what is gathered."""
+    zero = f"{prefix}zero"
+    graph.initializer.append(numpy_helper.from_array(np.array([0]), zero))
+    for name, output in zip((*carried, *rows), node.output, strict=False):
+        if isinstance(name, str) and output:
+            graph.node.append(helper.make_node("Identity", [name], [output], name=f"{output}/last"))
+        elif output:
+            parts = [f"{each}/row" for each in name]
+            graph.node.extend(
+                helper.make_node("Unsqueeze", [each, zero], [part], name=part)
+                for each, part in zip(name, parts, strict=True)
+            )
+            graph.node.append(helper.make_node("Concat", parts, [output], name=f"{output}/rows", axis=0))
 
 
 def _computed(model: onnx.ModelProto) -> onnx.ModelProto | None:

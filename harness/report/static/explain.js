@@ -1,12 +1,26 @@
-// ---- a pasted log -> what is known of it, as harness/judge has it: logs.py, diagnosis.py, complaints.py and findings.py ----
+// ---- a pasted log -> what is known of it, as harness/judge has it ----
+// logs.py, diagnosis.py, complaints.py and findings.py.
 // All that is known arrives as data (report/page.py); the patterns count in code points, as Python's do.
 /** @type {(found: any) => any} */
 const compiled = (found) => {
   const regex = (/** @type {string} */ source) => new RegExp(source, "u");
-  const regexes = (/** @type {{ [name: string]: string }} */ every) => Object.fromEntries(Object.entries(every).map(([name, source]) => [name, regex(source)]));
-  return { ...found,
-    signatures: found.signatures.map((/** @type {any} */ each) => ({ ...each, patterns: each.patterns.map((/** @type {string[]} */ [where, ...sources]) => [where, ...sources.map((source) => source && regex(source))]) })),
-    owners: regex(found.owners), finders: regexes(found.finders), prefixes: found.prefixes.map(regex), lacking: found.lacking.map(regex), forms: found.forms.map((/** @type {string[]} */ [source, said]) => [regex(source), said]) };
+  const regexes = (/** @type {{ [name: string]: string }} */ every) =>
+    Object.fromEntries(Object.entries(every).map(([name, source]) => [name, regex(source)]));
+  return {
+    ...found,
+    signatures: found.signatures.map((/** @type {any} */ each) => ({
+      ...each,
+      patterns: each.patterns.map((/** @type {string[]} */ [where, ...sources]) => [
+        where,
+        ...sources.map((source) => source && regex(source)),
+      ]),
+    })),
+    owners: regex(found.owners),
+    finders: regexes(found.finders),
+    prefixes: found.prefixes.map(regex),
+    lacking: found.lacking.map(regex),
+    forms: found.forms.map((/** @type {string[]} */ [source, said]) => [regex(source), said]),
+  };
 };
 const ERRORS = new Set(["ERROR", "INTERNAL_ERROR"]);
 const QUIET = new Set(["VERBOSE", "INFO"]);
@@ -17,18 +31,25 @@ const firstLine = (text) => text.trim().split("\n", 1)[0];
 /** @type {(text: string, sign: string) => number} */
 const countOf = (text, sign) => text.split(sign).length - 1;
 /** @type {(text: string, most: number) => string} */
-const clipped = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
+const clipped = (text, most) =>
+  [...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text;
 
 // ---- who said what ----
 /** @type {Line} */
 const prefixed = ({ prefixes, severities, finders, limits }, line) => {
-  let severity = "", bare = true, text = finders.quoted.test(line) ? line.trim().replace(/,+$/, "").slice(1, -1) : line;
+  let severity = "",
+    bare = true,
+    text = finders.quoted.test(line) ? line.trim().replace(/,+$/, "").slice(1, -1) : line;
   for (let round = 0; round < limits.prefixes; round += 1) {
-    let found = null, word = "";
+    let found = null,
+      word = "";
     for (const prefix of prefixes) {
       const match = prefix.exec(text);
       word = (match?.groups?.severity || "").toUpperCase();
-      if (match && match[0] && (!word || word in severities)) { found = [prefix, match[0].length]; break; }
+      if (match && match[0] && (!word || word in severities)) {
+        found = [prefix, match[0].length];
+        break;
+      }
     }
     if (!found) break;
     severity = severity || severities[word] || "";
@@ -44,12 +65,16 @@ const ofJson = (known, line) => {
   if (text[0] !== "{" || !text.endsWith("}")) return null;
   try {
     const found = JSON.parse(text);
-    const said = ["text", "message", "msg", "log"].map((key) => found[key]).find((one) => typeof one === "string");
+    const said = ["text", "message", "msg", "log"]
+      .map((key) => found[key])
+      .find((one) => typeof one === "string");
     if (said === undefined) return null;
     const [own, rest] = prefixed(known, said);
     const severity = known.severities[String(found.severity || found.level || "").toUpperCase()] || own;
     return [severity, rest, !severity];
-  } catch { return null; }
+  } catch {
+    return null;
+  }
 };
 /** @type {(known: any, text: string) => string} */
 const lackedName = ({ lacking }, text) => {
@@ -66,7 +91,9 @@ const lackedName = ({ lacking }, text) => {
 const ofRecord = (text) => {
   const value = (/** @type {string} */ name) => {
     const match = new RegExp(`'${name}': (?:'((?:[^'\\\\]|\\\\.)*)'|"((?:[^"\\\\]|\\\\.)*)")`).exec(text);
-    return (match?.[1] ?? match?.[2] ?? "").replace(/\\(.)/g, (_, letter) => (letter === "n" ? "\n" : letter));
+    return (match?.[1] ?? match?.[2] ?? "").replace(/\\(.)/g, (_, letter) =>
+      letter === "n" ? "\n" : letter,
+    );
   };
   return { text: value("text"), code: value("code"), node: value("node"), operator: value("operator") };
 };
@@ -74,23 +101,50 @@ const ofRecord = (text) => {
 const readLog = (known, log) => {
   const { finders, limits, codes, begin } = known;
   /** @type {any} */
-  const said = { messages: [], order: [], parserErrors: [], native: [], errors: [], missing: [], at: new Map(), phase: "" };
-  const forms = new Map(), quiet = new Set();
+  const said = {
+    messages: [],
+    order: [],
+    parserErrors: [],
+    native: [],
+    errors: [],
+    missing: [],
+    at: new Map(),
+    phase: "",
+  };
+  const forms = new Map(),
+    quiet = new Set();
   const formOf = (/** @type {string} */ text) => text.replace(/0x[0-9a-fA-F]+|\d+/g, "#");
   /** @type {any} */
   let open = null;
-  let operator = "", node = "";
+  let operator = "",
+    node = "";
   const refusal = (/** @type {string} */ text) => {
     const parsing = finders.parsing.exec(text)?.groups;
     if (parsing) [operator, node] = [parsing.operator, ""];
     const named = operator && text.includes(begin) ? finders.node_name.exec(text)?.groups : null;
     if (named) node = named.plain || named.quoted || "";
-    const [refused, listed, plain] = [finders.refused.exec(text)?.groups, finders.listed.exec(text.trim())?.groups, finders.refusal.exec(text.trim())?.groups];
-    if (refused) said.parserErrors.push({ text: refused.text, code: codes[Number(refused.code)] || "", operator, node });
-    else if (listed) said.parserErrors.push({ text: listed.text, code: listed.code, operator: listed.operator || listed.by || "", node: listed.node || "" });
-    else if (plain) said.parserErrors.push({ text: plain.text, code: plain.code, operator: plain.operator, node: "" });
+    const [refused, listed, plain] = [
+      finders.refused.exec(text)?.groups,
+      finders.listed.exec(text.trim())?.groups,
+      finders.refusal.exec(text.trim())?.groups,
+    ];
+    if (refused)
+      said.parserErrors.push({ text: refused.text, code: codes[Number(refused.code)] || "", operator, node });
+    else if (listed)
+      said.parserErrors.push({
+        text: listed.text,
+        code: listed.code,
+        operator: listed.operator || listed.by || "",
+        node: listed.node || "",
+      });
+    else if (plain)
+      said.parserErrors.push({ text: plain.text, code: plain.code, operator: plain.operator, node: "" });
   };
-  const message = (/** @type {string} */ severity, /** @type {string} */ text, /** @type {number} */ number) => {
+  const message = (
+    /** @type {string} */ severity,
+    /** @type {string} */ text,
+    /** @type {number} */ number,
+  ) => {
     const form = formOf(text);
     const many = forms.get(form) || 0;
     if (many || forms.size < limits.forms) forms.set(form, many + 1);
@@ -117,17 +171,25 @@ const readLog = (known, log) => {
     open = null;
     if (!was || !/\w/.test(was.text)) return;
     const { kind, severity, text, number } = was;
-    if (kind === "message" || kind === "loose") { message(kind === "loose" ? "" : severity, text, number); return; }
+    if (kind === "message" || kind === "loose") {
+      message(kind === "loose" ? "" : severity, text, number);
+      return;
+    }
     if (!said.at.has(text)) said.at.set(text, number);
     if (kind === "missing") said.missing.push([text.trim(), text]);
     else if (kind === "parser error") said.parserErrors.push(ofRecord(text));
     else if (kind === "native") said.native.push(text);
-    else if (kind === "failed" || kind === "end" && !text.startsWith("finished")) said.errors.push(kind === "end" ? text.replace(/^\S+ /, "") : text);
+    else if (kind === "failed" || (kind === "end" && !text.startsWith("finished")))
+      said.errors.push(kind === "end" ? text.replace(/^\S+ /, "") : text);
     else if (kind === "phase") said.phase = finders.failed_phase.exec(text)?.groups.phase || said.phase;
   };
-  const goesOn = (/** @type {string} */ text, /** @type {string} */ line, /** @type {boolean} */ loose) => (loose
-    ? finders.asks.test(text.slice(-300)) || line.startsWith("Error is:")
-    : finders.follows.test(line) || finders.announces.test(text.slice(-300)) || text.slice(0, 80).includes(begin) || text.length < limits.joined && countOf(text, "(") > countOf(text, ")"));
+  const goesOn = (/** @type {string} */ text, /** @type {string} */ line, /** @type {boolean} */ loose) =>
+    loose
+      ? finders.asks.test(text.slice(-300)) || line.startsWith("Error is:")
+      : finders.follows.test(line) ||
+        finders.announces.test(text.slice(-300)) ||
+        text.slice(0, 80).includes(begin) ||
+        (text.length < limits.joined && countOf(text, "(") > countOf(text, ")"));
   let number = 0;
   for (const raw of log.split(/\r\n|\n|\r/)) {
     number += 1;
@@ -136,25 +198,41 @@ const readLog = (known, log) => {
     const line = plain.length > limits.line ? [...plain].slice(0, limits.line).join("") : plain;
     const form = formOf(line);
     // A verbose log says the same of each of a thousand tactics.
-    if (quiet.has(form)) { close(); continue; }
+    if (quiet.has(form)) {
+      close();
+      continue;
+    }
     const own = finders.own_entry.exec(line);
-    const [severity, text, bare] = own ? ["", line.slice(own[0].length), false] : ofJson(known, line) || prefixed(known, line);
+    const [severity, text, bare] = own
+      ? ["", line.slice(own[0].length), false]
+      : ofJson(known, line) || prefixed(known, line);
     if (bare && open && goesOn(open.text, line, open.kind === "loose")) {
       open.text += "\n" + line;
       continue;
     }
     close();
     open = { kind: own ? own.groups.kind : bare ? "loose" : "message", severity, text, number };
-    if (open.kind === "message" && QUIET.has(severity) && quiet.size < limits.forms && !finders.reason.test(text)) quiet.add(form);
+    if (
+      open.kind === "message" &&
+      QUIET.has(severity) &&
+      quiet.size < limits.forms &&
+      !finders.reason.test(text)
+    )
+      quiet.add(form);
   }
   close();
-  if (!said.phase && said.messages.some((/** @type {string[]} */ [, text]) => finders.calibrates.test(text))) said.phase = "calibrate";
+  if (!said.phase && said.messages.some((/** @type {string[]} */ [, text]) => finders.calibrates.test(text)))
+    said.phase = "calibrate";
   return said;
 };
 
 // ---- the texts, by place ----
 /** @type {(known: any, text: string) => string} */
-const withoutNoise = ({ finders }, text) => textLines(text).filter((line) => line.trim() && !finders.noise.test(line)).join("\n").trim();
+const withoutNoise = ({ finders }, text) =>
+  textLines(text)
+    .filter((line) => line.trim() && !finders.noise.test(line))
+    .join("\n")
+    .trim();
 /** @type {(node: string) => string} */
 const endedName = (node) => node.replace(/\.\)?\.?\s*$/, "").trimEnd();
 /** @type {(known: any, said: any) => any} */
@@ -162,8 +240,17 @@ const searched = (known, said) => {
   const { finders, names, owners, generic } = known;
   const { messages, parserErrors, errors, missing } = said;
   const clean = (/** @type {string} */ text) => withoutNoise(known, text);
-  const told = (/** @type {string[]} */ texts) => [...new Set(texts)].filter(Boolean).map((text) => ({ text, groups: {}, said: "" }));
-  const severe = [...messages.filter((/** @type {string[]} */ [severity]) => ERRORS.has(severity)).map((/** @type {string[]} */ [, text]) => text), ...parserErrors.map((/** @type {any} */ { text }) => text), errors.join("\n")].map(clean).filter(Boolean);
+  const told = (/** @type {string[]} */ texts) =>
+    [...new Set(texts)].filter(Boolean).map((text) => ({ text, groups: {}, said: "" }));
+  const severe = [
+    ...messages
+      .filter((/** @type {string[]} */ [severity]) => ERRORS.has(severity))
+      .map((/** @type {string[]} */ [, text]) => text),
+    ...parserErrors.map((/** @type {any} */ { text }) => text),
+    errors.join("\n"),
+  ]
+    .map(clean)
+    .filter(Boolean);
   const native = textLines(said.native.join("\n")).filter((line) => line.trim() && !finders.noise.test(line));
   const order = said.order.map((/** @type {string[]} */ [, text]) => text.trim());
   const unread = [...new Set([...severe, ...order])].flatMap((text) => {
@@ -173,8 +260,12 @@ const searched = (known, said) => {
   const named = missing.flatMap((/** @type {string[]} */ [name, text]) => {
     const dot = name.lastIndexOf(".");
     const [owner, bare] = [name.slice(0, Math.max(dot, 0)), name.slice(dot + 1)];
-    const row = (generic.includes(name) ? null : names[name]) || ((owner ? owners.test(owner) : !generic.includes(bare)) ? names[bare] : null);
-    return row ? [{ text: row[0], groups: { name: bare, since: row[1], now: row[2] }, said: text || name }] : [];
+    const row =
+      (generic.includes(name) ? null : names[name]) ||
+      ((owner ? owners.test(owner) : !generic.includes(bare)) ? names[bare] : null);
+    return row
+      ? [{ text: row[0], groups: { name: bare, since: row[1], now: row[2] }, said: text || name }]
+      : [];
   });
   /** @type {any[]} */
   const reasons = [];
@@ -190,25 +281,56 @@ const searched = (known, said) => {
       const node = endedName(failed.node);
       if (waiting.length || node !== last.node) last = { node, of: waiting };
       for (const [then, reason] of [...last.of].reverse()) {
-        if (at - then <= known.limits.near) reasons.push({ text: reason, groups: { node, reason }, said: text });
+        if (at - then <= known.limits.near)
+          reasons.push({ text: reason, groups: { node, reason }, said: text });
       }
       waiting = [];
     }
   });
   const positions = new Map();
-  order.forEach((/** @type {string} */ text, /** @type {number} */ at) => { for (const one of [clean(text), text]) positions.set(one, [...(positions.get(one) || []), at]); });
+  order.forEach((/** @type {string} */ text, /** @type {number} */ at) => {
+    for (const one of [clean(text), text]) positions.set(one, [...(positions.get(one) || []), at]);
+  });
   return {
-    errors: told(severe), native: told(native), any: told([...order, ...native]), reasons, names: named,
+    errors: told(severe),
+    native: told(native),
+    any: told([...order, ...native]),
+    reasons,
+    names: named,
     // What is put together of the parser's list stands in no log: its text alone does.
-    parser: [...new Map(parserErrors.map((/** @type {any} */ { operator, code, text }) => [[operator, code, clean(text)].filter(Boolean).join(": "), clean(text)])
-      .filter((/** @type {string[]} */ [text]) => text)).entries()].map(([text, own]) => ({ text, groups: {}, said: own })).concat(unread),
-    warnings: told(messages.filter((/** @type {string[]} */ [severity]) => !ERRORS.has(severity)).map((/** @type {string[]} */ [, text]) => text)),
-    missing_api: missing.map((/** @type {string[]} */ [name, text]) => ({ text: name, groups: {}, said: text })),
-    around: (/** @type {string} */ text) => (positions.get(text) || []).slice(0, known.limits.places).flatMap((/** @type {number} */ at) => order.slice(Math.max(0, at - known.limits.close), at + known.limits.close + 1)),
+    parser: [
+      ...new Map(
+        parserErrors
+          .map((/** @type {any} */ { operator, code, text }) => [
+            [operator, code, clean(text)].filter(Boolean).join(": "),
+            clean(text),
+          ])
+          .filter((/** @type {string[]} */ [text]) => text),
+      ).entries(),
+    ]
+      .map(([text, own]) => ({ text, groups: {}, said: own }))
+      .concat(unread),
+    warnings: told(
+      messages
+        .filter((/** @type {string[]} */ [severity]) => !ERRORS.has(severity))
+        .map((/** @type {string[]} */ [, text]) => text),
+    ),
+    missing_api: missing.map((/** @type {string[]} */ [name, text]) => ({
+      text: name,
+      groups: {},
+      said: text,
+    })),
+    around: (/** @type {string} */ text) =>
+      (positions.get(text) || [])
+        .slice(0, known.limits.places)
+        .flatMap((/** @type {number} */ at) =>
+          order.slice(Math.max(0, at - known.limits.close), at + known.limits.close + 1),
+        ),
   };
 };
 /** @type {(match: any) => { [name: string]: string }} */
-const captured = (match) => Object.fromEntries(Object.entries(match.groups || {}).filter(([, value]) => value !== undefined));
+const captured = (match) =>
+  Object.fromEntries(Object.entries(match.groups || {}).filter(([, value]) => value !== undefined));
 // Yields where a signature is found, pattern by pattern; null between two, where a long search may rest.
 /** @type {HitsOf} */
 const hitsOf = function* (known, signature, texts) {
@@ -244,7 +366,8 @@ const loggedPlace = ({ finders, whole }, said, line) => {
     const parsing = finders.parsing.exec(text)?.groups;
     const importing = parsing ? null : finders.importing.exec(text)?.groups;
     const importer = finders.importer.exec(text)?.groups;
-    if (parsing) current = { operator: parsing.operator, node: parsing.output ? `node_of_${parsing.output}` : "" };
+    if (parsing)
+      current = { operator: parsing.operator, node: parsing.output ? `node_of_${parsing.output}` : "" };
     else if (importing) current = { operator: whole[0], node: importing.tensor };
     else if (importer && !current.operator) current = { operator: importer.operator, node: "" };
     if (line && text.includes(line) && current.operator) return current;
@@ -257,12 +380,19 @@ const findPlace = (known, said, text, operator, node, atError) => {
   if (known.finders.stamp.test(text)) return { operator: known.whole[1], node: "" };
   if (node) return { operator, node };
   const line = firstLine(text);
-  const refused = said.parserErrors.filter((/** @type {any} */ error) => error.text.includes(line)).slice(0, known.limits.refused);
-  const others = said.parserErrors.filter((/** @type {any} */ error) => atError && (!operator || error.operator === operator)).slice(0, 1);
+  const refused = said.parserErrors
+    .filter((/** @type {any} */ error) => error.text.includes(line))
+    .slice(0, known.limits.refused);
+  const others = said.parserErrors
+    .filter((/** @type {any} */ error) => atError && (!operator || error.operator === operator))
+    .slice(0, 1);
   const numbered = known.finders.numbered.exec(text)?.groups;
   for (const error of [...(refused.length ? refused : others), ...(numbered ? [{ numbered }] : [])]) {
     const place = error.numbered || loggedPlace(known, said, firstLine(error.text));
-    const found = error.numbered || !error.operator ? place : { operator: error.operator, node: error.node || place.node };
+    const found =
+      error.numbered || !error.operator
+        ? place
+        : { operator: error.operator, node: error.node || place.node };
     operator = operator || found.operator;
     if (found.node && operator === found.operator) return { operator: found.operator, node: found.node };
   }
@@ -272,7 +402,8 @@ const findPlace = (known, said, text, operator, node, atError) => {
 /** @type {(text: string, signs: string[]) => string[]} */
 const splitOutside = (text, signs) => {
   const parts = [];
-  let depth = 0, start = 0;
+  let depth = 0,
+    start = 0;
   for (let at = 0; at < text.length; at += 1) {
     depth += Number("([{".includes(text[at])) - Number(")]}".includes(text[at]));
     const sign = depth === 0 && signs.find((one) => text.startsWith(one, at));
@@ -287,14 +418,25 @@ const nameParts = (known, name, how = "", depth = 0) => {
   const text = name.trim().replace(known.finders.copy, "").replace(known.finders.label, "");
   const region = depth < known.limits.deepest ? known.finders.region.exec(text)?.groups : null;
   if (region) {
-    const [first, ...last] = splitOutside(region.ends.replace("...", () => " ... "), [" ... "]);
-    if (last.length) return [...nameParts(known, first, "the region begins here", depth + 1), ...nameParts(known, last.join(""), "and ends here; all between is in it", depth + 1)].slice(0, known.limits.parts);
+    const [first, ...last] = splitOutside(
+      region.ends.replace("...", () => " ... "),
+      [" ... "],
+    );
+    if (last.length)
+      return [
+        ...nameParts(known, first, "the region begins here", depth + 1),
+        ...nameParts(known, last.join(""), "and ends here; all between is in it", depth + 1),
+      ].slice(0, known.limits.parts);
     if (first) return nameParts(known, first, "the region", depth + 1);
   }
   const merged = splitOutside(text, [" + ", " || ", " -> "]);
-  if (merged.length > 1 && depth < known.limits.deepest) return merged.flatMap((part) => nameParts(known, part, how, depth + 1)).slice(0, known.limits.parts);
+  if (merged.length > 1 && depth < known.limits.deepest)
+    return merged.flatMap((part) => nameParts(known, part, how, depth + 1)).slice(0, known.limits.parts);
   const pointwise = depth < known.limits.deepest ? known.finders.pointwise.exec(text)?.groups : null;
-  if (pointwise) return splitOutside(pointwise.inside, [", "]).flatMap((part) => nameParts(known, part, "pointwise, merged", depth + 1)).slice(0, known.limits.parts);
+  if (pointwise)
+    return splitOutside(pointwise.inside, [", "])
+      .flatMap((part) => nameParts(known, part, "pointwise, merged", depth + 1))
+      .slice(0, known.limits.parts);
   const form = known.forms.find((/** @type {any} */ [pattern]) => pattern.test(text))?.[1] || "";
   return [{ name: text, how: [how, form].filter(Boolean).join("; ") }];
 };
@@ -311,19 +453,24 @@ const versionIn = ({ finders }, texts) => {
     const found = finders.version.exec(text)?.groups;
     if (found?.banner) {
       const [one, two] = found.banner.length > 4 ? [-4, -2] : [1, 2];
-      return [found.banner.slice(0, one), found.banner.slice(one, two), found.banner.slice(two)].map(Number).join(".");
+      return [found.banner.slice(0, one), found.banner.slice(one, two), found.banner.slice(two)]
+        .map(Number)
+        .join(".");
     }
     if (found) return found.said || found.library;
   }
   return "";
 };
 /** @type {(versions: string, version: string) => boolean} */
-const fitsVersion = (versions, version) => !version || [...versions.matchAll(/([<>=]{1,2})([\d.]+)/g)].every(([, how, bound]) => {
-  const other = bound.split(".").map(Number), own = version.split(".").map(Number).slice(0, other.length);
-  const differs = other.findIndex((part, at) => part !== own[at]);
-  const order = differs < 0 ? 0 : (own[differs] ?? -1) < other[differs] ? -1 : 1;
-  return { ">=": order >= 0, "<": order < 0, "<=": order <= 0, ">": order > 0 }[how] ?? order === 0;
-});
+const fitsVersion = (versions, version) =>
+  !version ||
+  [...versions.matchAll(/([<>=]{1,2})([\d.]+)/g)].every(([, how, bound]) => {
+    const other = bound.split(".").map(Number),
+      own = version.split(".").map(Number).slice(0, other.length);
+    const differs = other.findIndex((part, at) => part !== own[at]);
+    const order = differs < 0 ? 0 : (own[differs] ?? -1) < other[differs] ? -1 : 1;
+    return { ">=": order >= 0, "<": order < 0, "<=": order <= 0, ">": order > 0 }[how] ?? order === 0;
+  });
 /** @type {(said: any, text: string) => number} */
 const lineOf = ({ at }, text) => {
   for (const part of [text.trim(), firstLine(text)]) {
@@ -342,64 +489,142 @@ const advised = ({ finders }, advice, version) => {
 };
 /** @type {(signature: any, version: string) => string} */
 const reportedOf = ({ reported }, version) => {
-  const fitting = reported.split(" or ").filter((/** @type {string} */ each) => each && fitsVersion(each, version)).join(" or ");
+  const fitting = reported
+    .split(" or ")
+    .filter((/** @type {string} */ each) => each && fitsVersion(each, version))
+    .join(" or ");
   return fitting && !version ? `reported of ${fitting}` : fitting;
 };
 /** @type {Finding} */
 const findingOf = (known, said, signature, every, version, caused) => {
   const [{ where, text, message, groups }] = every;
   const asked = where === "missing_api" || where === "names";
-  const { operator, node } = asked ? { operator: "", node: "" } : findPlace(known, said, where === "parser" ? message : text, groups.op ?? signature.operator, groups.node || "",
-    // A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
-    signature.kind === "failure" && (where === "native" || Boolean(groups.op ?? signature.operator)));
+  const { operator, node } = asked
+    ? { operator: "", node: "" }
+    : findPlace(
+        known,
+        said,
+        where === "parser" ? message : text,
+        groups.op ?? signature.operator,
+        groups.node || "",
+        // A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
+        signature.kind === "failure" && (where === "native" || Boolean(groups.op ?? signature.operator)),
+      );
   const values = { ...(operator ? { op: operator } : {}), ...(node ? { node } : {}), ...groups };
-  const filled = (/** @type {string} */ words) => words.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "?");
-  const last = groups.reason && !signature.cause.includes("{reason}") ? ` The engine's last word: ${clipped(groups.reason.trim().split(/\s+/).join(" "), known.limits.last_word)}` : "";
-  const versions = where === "names" ? (signature.not_yet ? "<" : ">=") + groups.since : signature.versions || reportedOf(signature, version);
+  const filled = (/** @type {string} */ words) =>
+    words.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "?");
+  const last =
+    groups.reason && !signature.cause.includes("{reason}")
+      ? ` The engine's last word: ${clipped(groups.reason.trim().split(/\s+/).join(" "), known.limits.last_word)}`
+      : "";
+  const versions =
+    where === "names"
+      ? (signature.not_yet ? "<" : ">=") + groups.since
+      : signature.versions || reportedOf(signature, version);
   const lines = new Set(every.map((one) => lineOf(said, one.message)).filter(Boolean));
-  const advice = signature.kind === "harmless" && !signature.harmless && caused ? known.see_above : advised(known, filled(signature.advice), version);
-  return { id: signature.id, title: filled(signature.title), cause: filled(signature.cause) + last, advice, where: lineOf(said, message), node, operator, versions, kind: signature.kind,
-    message: message.trim(), harmless_where: filled(signature.harmless), links: signature.links, others: Math.max(lines.size - 1, 0),
-    parts: known.whole.includes(operator) ? [] : takenApart(known, node) };
+  const advice =
+    signature.kind === "harmless" && !signature.harmless && caused
+      ? known.see_above
+      : advised(known, filled(signature.advice), version);
+  return {
+    id: signature.id,
+    title: filled(signature.title),
+    cause: filled(signature.cause) + last,
+    advice,
+    where: lineOf(said, message),
+    node,
+    operator,
+    versions,
+    kind: signature.kind,
+    message: message.trim(),
+    harmless_where: filled(signature.harmless),
+    links: signature.links,
+    others: Math.max(lines.size - 1, 0),
+    parts: known.whole.includes(operator) ? [] : takenApart(known, node),
+  };
 };
 /** @type {Unknown} */
 const unknownIn = (said, told, findings, { finders, limits }) => {
-  let severe = said.order.filter((/** @type {string[]} */ [severity, text]) => (ERRORS.has(severity) || !severity && finders.severe.test(text)) && !finders.context.test(text)).map((/** @type {string[]} */ [, text]) => text);
-  severe = [...severe, ...said.parserErrors.map((/** @type {any} */ { text }) => text).filter((/** @type {string} */ text) => !severe.some((/** @type {string} */ one) => one.includes(text)))];
-  if (!findings.length && !severe.length) severe = said.order.filter((/** @type {string[]} */ [severity]) => severity !== "VERBOSE").map((/** @type {string[]} */ [, text]) => text);
+  let severe = said.order
+    .filter(
+      (/** @type {string[]} */ [severity, text]) =>
+        (ERRORS.has(severity) || (!severity && finders.severe.test(text))) && !finders.context.test(text),
+    )
+    .map((/** @type {string[]} */ [, text]) => text);
+  severe = [
+    ...severe,
+    ...said.parserErrors
+      .map((/** @type {any} */ { text }) => text)
+      .filter(
+        (/** @type {string} */ text) => !severe.some((/** @type {string} */ one) => one.includes(text)),
+      ),
+  ];
+  if (!findings.length && !severe.length)
+    severe = said.order
+      .filter((/** @type {string[]} */ [severity]) => severity !== "VERBOSE")
+      .map((/** @type {string[]} */ [, text]) => text);
   const known = [...told].map((text) => text.trim()).filter(Boolean);
   const nodes = new Set(findings.map(({ node }) => node).filter(Boolean));
-  const left = [...new Set(severe)].filter((text) => !known.some((one) => text.includes(one) || one.includes(text.trim())) && !nodes.has(finders.node_alone.exec(text)?.groups.node.trim())).map((text) => text.trim());
+  const left = [...new Set(severe)]
+    .filter(
+      (text) =>
+        !known.some((one) => text.includes(one) || one.includes(text.trim())) &&
+        !nodes.has(finders.node_alone.exec(text)?.groups.node.trim()),
+    )
+    .map((text) => text.trim());
   return [...new Set(left)].slice(0, limits.unknown);
 };
-// Explains a log: failures in the order in which the harness tries them, then warnings, then what is harmless. A text that an
-// earlier signature explains is not told again. It yields where it may rest, and returns the explanation.
+// Explains a log: failures in the order in which the harness tries them, then warnings, then what is harmless.
+// A text that an earlier signature explains is not told again. It yields where it may rest, and returns the
+// explanation.
 /** @type {Explaining} */
 const explaining = function* (known, log, version = "") {
   const said = readLog(known, log);
   const texts = searched(known, said);
-  version = version || versionIn(known, said.order.map((/** @type {string[]} */ [, text]) => text));
+  version =
+    version ||
+    versionIn(
+      known,
+      said.order.map((/** @type {string[]} */ [, text]) => text),
+    );
   /** @type {any[]} */
   const findings = [];
-  const explained = new Set(), told = new Set();
+  const explained = new Set(),
+    told = new Set();
   for (const signature of known.signatures) {
-    if (signature.phases.length && signature.kind !== "harmless" && !signature.phases.includes(said.phase) || !fitsVersion(signature.versions, version)) continue;
-    const first = new Map(), own = new Set();
+    if (
+      (signature.phases.length && signature.kind !== "harmless" && !signature.phases.includes(said.phase)) ||
+      !fitsVersion(signature.versions, version)
+    )
+      continue;
+    const first = new Map(),
+      own = new Set();
     for (const hit of hitsOf(known, signature, texts)) {
-      if (!hit) { yield null; continue; }
+      if (!hit) {
+        yield null;
+        continue;
+      }
       told.add(hit.text).add(hit.message);
-      if (explained.has(hit.text) || explained.has(hit.message) || own.has(hit.message) || own.size >= known.limits.others) continue;
+      if (
+        explained.has(hit.text) ||
+        explained.has(hit.message) ||
+        own.has(hit.message) ||
+        own.size >= known.limits.others
+      )
+        continue;
       own.add(hit.text).add(hit.message);
       const name = hit.where === "names" ? hit.groups.name || "" : "";
       first.set(name, [...(first.get(name) || []), hit]);
     }
     const caused = findings.some(({ kind }) => kind === "failure");
-    for (const every of [...first.values()].slice(0, known.limits.same)) findings.push(findingOf(known, said, signature, every, version, caused));
-    for (const { text, message } of [...first.values()].flat()) for (const one of [text, message, ...text.split("\n"), ...message.split("\n")]) {
-      explained.add(one);
-      // The parser's list has the same line without its code.
-      explained.add(one.replace(/^\[[0-9]{1,2}\] /, ""));
-    }
+    for (const every of [...first.values()].slice(0, known.limits.same))
+      findings.push(findingOf(known, said, signature, every, version, caused));
+    for (const { text, message } of [...first.values()].flat())
+      for (const one of [text, message, ...text.split("\n"), ...message.split("\n")]) {
+        explained.add(one);
+        // The parser's list has the same line without its code.
+        explained.add(one.replace(/^\[[0-9]{1,2}\] /, ""));
+      }
   }
   return { findings, unknown: unknownIn(said, told, findings, known), version };
 };

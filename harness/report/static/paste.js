@@ -2,7 +2,10 @@
 // A search rests when it has held the page this long (ms), so that typing and scrolling go on.
 const REST_AFTER = 12;
 const MOST_PASTED = 4000000;
-const rest = (after = 0) => new Promise((done) => { setTimeout(done, after); });
+const rest = (after = 0) =>
+  new Promise((done) => {
+    setTimeout(done, after);
+  });
 /** @type {any} */
 let knownErrors = null;
 let pasted = 0;
@@ -22,9 +25,23 @@ const explained = async (text, mine) => {
   }
 };
 /** @type {(parts: any[]) => Content} */
-const partsElement = (parts) => (parts.length ? [para(bold("The layer, taken apart. "), "Look for these names among the nodes of your model; the first may be a weight."), make("ul", { class: "parts" }, parts.map(({ name, how }) => item(mono(cut(name, 200)), how ? ` ${how}` : "")))] : null);
+const partsElement = (parts) =>
+  parts.length
+    ? [
+        para(
+          bold("The layer, taken apart. "),
+          "Look for these names among the nodes of your model; the first may be a weight.",
+        ),
+        make(
+          "ul",
+          { class: "parts" },
+          parts.map(({ name, how }) => item(mono(cut(name, 200)), how ? ` ${how}` : "")),
+        ),
+      ]
+    : null;
 // A name alone, as a log or a profile has it, says nothing of a failure, but which nodes are in it.
-const LAYER_NAME = /^(?:\{ForeignNode\[|PWN\(|\(Unnamed Layer|Reformatting CopyNode |node_of_|__my)|\S \+ \S| \|\| /;
+const LAYER_NAME =
+  /^(?:\{ForeignNode\[|PWN\(|\(Unnamed Layer|Reformatting CopyNode |node_of_|__my)|\S \+ \S| \|\| /;
 const NODE_ALONE = /^(?:\S+|\(Unnamed Layer\* \d+\) \[[\w ]+\]\S*)$/;
 /** @type {(text: string) => any[]} */
 const partsOfName = (text) => {
@@ -34,50 +51,164 @@ const partsOfName = (text) => {
 /** @type {(found: any) => Content[]} */
 const whereElement = ({ operator, node, parts }) => {
   const whole = parts.length === 1 && parts[0].name === node;
-  const where = operator === knownErrors.whole[0] ? `The network input ${node}` : operator === knownErrors.whole[1] ? "The whole model" : [operator && `operator ${operator}`, node && (whole ? `${node} (${parts[0].how})` : !parts.length && `node ${node}`)].filter(Boolean).join(", ");
+  const where =
+    operator === knownErrors.whole[0]
+      ? `The network input ${node}`
+      : operator === knownErrors.whole[1]
+        ? "The whole model"
+        : [
+            operator && `operator ${operator}`,
+            node && (whole ? `${node} (${parts[0].how})` : !parts.length && `node ${node}`),
+          ]
+            .filter(Boolean)
+            .join(", ");
   return [where && para(bold("Where. "), capital(cut(where, 300)), "."), partsElement(whole ? [] : parts)];
 };
 const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "Not a failure" };
 // The versions that have the error, and its rows, of which each says where it fails and since when it works.
 /** @type {(id: string) => Content} */
 const hereElement = (id) => {
-  const versions = new Set(data.signatures[id]?.seen.map(({ where, basis }) => `${where.replace(".*", "")} (${basis})`));
-  const found = rows.flatMap((row) => row.cells.filter(({ signature }) => signature === id).slice(0, 1).map((cell) => para(bold(cellLink(cell.id, row.title)), ": ", row.sentences.filter(({ series }) => series === targetOf.get(cell.target)?.series).map(({ text }) => `${text}.`))));
-  return [versions.size && para(bold("Seen on "), listed([...versions], 5), "."), found.slice(0, 3), found.length > 3 && aside(`and ${found.length - 3} more: `, errorLink(id, id))];
+  const versions = new Set(
+    data.signatures[id]?.seen.map(({ where, basis }) => `${where.replace(".*", "")} (${basis})`),
+  );
+  const found = rows.flatMap((row) =>
+    row.cells
+      .filter(({ signature }) => signature === id)
+      .slice(0, 1)
+      .map((cell) =>
+        para(
+          bold(cellLink(cell.id, row.title)),
+          ": ",
+          row.sentences
+            .filter(({ series }) => series === targetOf.get(cell.target)?.series)
+            .map(({ text }) => `${text}.`),
+        ),
+      ),
+  );
+  return [
+    versions.size && para(bold("Seen on "), listed([...versions], 5), "."),
+    found.slice(0, 3),
+    found.length > 3 && aside(`and ${found.length - 3} more: `, errorLink(id, id)),
+  ];
 };
 /** @type {(found: any, first: boolean) => Element} */
-const findingElement = (found, first) => make("div", { class: `found ${found.kind}`, "data-id": found.id },
-  heading(`${first ? "The cause" : HEADS[/** @type {"failure"} */ (found.kind)]}: ${cut(found.title, 200).replace(" for ?", "")} `, errorLink(found.id, found.id)), make("pre", {}, cut(found.message, 600)),
-  found.where && aside(`Line ${found.where}${found.others ? `, and ${counted(found.others, "more line")} like it` : ""}.`),
-  whereElement(found), para(cut(found.cause, 2000)), para(bold("What to do. "), found.advice), found.versions && para(bold("Versions. "), found.versions),
-  found.harmless_where && para(bold("Is it harmful? "), found.harmless_where), hereElement(found.id), aways(found.links));
+const findingElement = (found, first) =>
+  make(
+    "div",
+    { class: `found ${found.kind}`, "data-id": found.id },
+    heading(
+      first ? "The cause: " : `${HEADS[/** @type {"failure"} */ (found.kind)]}: `,
+      `${cut(found.title, 200).replace(" for ?", "")} `,
+      errorLink(found.id, found.id),
+    ),
+    make("pre", {}, cut(found.message, 600)),
+    found.where &&
+      aside(
+        `Line ${found.where}${found.others ? `, and ${counted(found.others, "more line")} like it` : ""}.`,
+      ),
+    whereElement(found),
+    para(cut(found.cause, 2000)),
+    para(bold("What to do. "), found.advice),
+    found.versions && para(bold("Versions. "), found.versions),
+    found.harmless_where && para(bold("Is it harmful? "), found.harmless_where),
+    hereElement(found.id),
+    aways(found.links),
+  );
 /** @type {(unknown: string[], version: string) => Content[]} */
-const unknownReport = (unknown, version) => reportElement("If it is of a failure, copy", ["An error text that no signature knows", "", `Version: ${version || "(TensorRT, platform)"}`, "GPU and driver: ", "Command: ", "Model, or the nodes around: ", "", ...unknown.flatMap((text) => text.split("\n")).slice(0, 40).map((line) => `    ${cut(line, 400)}`)]);
+const unknownReport = (unknown, version) =>
+  reportElement("If it is of a failure, copy", [
+    "An error text that no signature knows",
+    "",
+    `Version: ${version || "(TensorRT, platform)"}`,
+    "GPU and driver: ",
+    "Command: ",
+    "Model, or the nodes around: ",
+    "",
+    ...unknown
+      .flatMap((text) => text.split("\n"))
+      .slice(0, 40)
+      .map((line) => `    ${cut(line, 400)}`),
+  ]);
 /** @type {(explanation: any, text: string) => Content[]} */
 const unknownElement = ({ findings, unknown: severe, version }, text) => {
   const unknown = severe.length || findings.length ? severe : [text.trim()];
   const causes = findings.some((/** @type {any} */ { kind }) => kind === "failure");
-  if (!unknown.length) return causes ? [] : [para("All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: paste the whole log.")];
+  if (!unknown.length)
+    return causes
+      ? []
+      : [
+          para(
+            "All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: " +
+              "paste the whole log.",
+          ),
+        ];
   const parts = findings.length ? [] : partsOfName(text);
-  if (parts.length) return [make("div", { class: "found harmless" }, heading("The name of a layer"), para("It says nothing of a failure: paste the line that it is from, too."), partsElement(parts))];
-  const title = causes ? `${counted(unknown.length, "further error line is", "further error lines are")} unknown here` : findings.length ? "No known failure in this text" : "Unknown here";
-  return [make("div", { class: "found unknown" }, heading(title), para(causes ? "They may only follow from the cause above, or have one of their own." : "No signature knows this text."), unknownReport(unknown, version))];
+  if (parts.length)
+    return [
+      make(
+        "div",
+        { class: "found harmless" },
+        heading("The name of a layer"),
+        para("It says nothing of a failure: paste the line that it is from, too."),
+        partsElement(parts),
+      ),
+    ];
+  const title = causes
+    ? `${counted(unknown.length, "further error line is", "further error lines are")} unknown here`
+    : findings.length
+      ? "No known failure in this text"
+      : "Unknown here";
+  return [
+    make(
+      "div",
+      { class: "found unknown" },
+      heading(title),
+      para(
+        causes
+          ? "They may only follow from the cause above, or have one of their own."
+          : "No signature knows this text.",
+      ),
+      unknownReport(unknown, version),
+    ),
+  ];
 };
 // The command reads why a layer is not in INT8 in a verbose log's tactics.
 /** @type {(text: string) => Content[]} */
-const tacticsElement = (text) => (!text.includes("Autotuning format combination") ? [] : [make("div", { class: "found harmless" }, heading("A build log with the tactics that were tried"),
-  para("It also tells why a layer lost its precision or has no kernel, and with a second log what an upgrade changed:"), command("trt-compat explain build.log"), command("trt-compat explain old.log new.log"))]);
+const tacticsElement = (text) =>
+  !text.includes("Autotuning format combination")
+    ? []
+    : [
+        make(
+          "div",
+          { class: "found harmless" },
+          heading("A build log with the tactics that were tried"),
+          para(
+            "It also tells why a layer lost its precision or has no kernel, and with a second log what an upgrade " +
+              "changed:",
+          ),
+          command("trt-compat explain build.log"),
+          command("trt-compat explain old.log new.log"),
+        ),
+      ];
 // Returns whether there is an answer; of what may be a search, only a known text has one.
 /** @type {(text: string, search: boolean) => Promise<boolean>} */
 const explainText = async (text, search) => {
   pasted += 1;
   const [mine, place] = [pasted, byId("answer")];
-  const explanation = text.trim() && await explained(text.length <= MOST_PASTED ? text : text.slice(-MOST_PASTED), mine);
+  const explanation =
+    text.trim() && (await explained(text.length <= MOST_PASTED ? text : text.slice(-MOST_PASTED), mine));
   if (mine !== pasted) return false;
   place.removeAttribute("aria-busy");
-  place.hidden = !explanation || search && !explanation.findings.length;
-  if (place.hidden) { place.replaceChildren(); return false; }
+  place.hidden = !explanation || (search && !explanation.findings.length);
+  if (place.hidden) {
+    place.replaceChildren();
+    return false;
+  }
   const causes = explanation.findings.filter((/** @type {any} */ { kind }) => kind === "failure");
-  place.replaceChildren(make("h2", {}, causes.length ? counted(causes.length, "known cause") : "No known cause"), ...explanation.findings.map((/** @type {any} */ one) => findingElement(one, one === causes[0])), ...nodes([tacticsElement(text), unknownElement(explanation, text)]));
+  place.replaceChildren(
+    make("h2", {}, causes.length ? counted(causes.length, "known cause") : "No known cause"),
+    ...explanation.findings.map((/** @type {any} */ one) => findingElement(one, one === causes[0])),
+    ...nodes([tacticsElement(text), unknownElement(explanation, text)]),
+  );
   return true;
 };

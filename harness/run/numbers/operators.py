@@ -45,6 +45,18 @@ class DequantizeLinear(OpRun):
         return (values.astype(scale.dtype).reshape(x.shape),)
 
 
+class GatherElements(OpRun):
+    """GatherElements of any number of choices; the evaluator's own chooses among 64 at most."""
+
+    op_domain = ""
+
+    def _run(self, data: Array, indices: Array, axis: int = 0) -> tuple[Array]:
+        held = [
+            slice(None) if at == axis % data.ndim else slice(each) for at, each in enumerate(indices.shape)
+        ]
+        return (np.take_along_axis(data[tuple(held)], indices, axis),)
+
+
 class GridSample(op_grid_sample.GridSample):
     """GridSample of opsets 16 to 19, whose modes have names that the evaluator lacks."""
 
@@ -237,6 +249,7 @@ REPLACED: dict[type[OpRun], float] = {
     BatchNormalization: 14,
     ConvTranspose: math.inf,
     DequantizeLinear: 19,
+    GatherElements: math.inf,
     GlobalLpPool: math.inf,
     GlobalMaxPool: math.inf,
     GridSample: 20,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx.inliner import inline_local_functions
 
 from harness.case.graph_reader import opsets, sorted_nodes
+from harness.case.model import effective_name
 from harness.record.outcome import Accuracy
+from harness.run.numbers.ranked import matched, ranked_outputs
 from harness.run.numbers.wire import Array, is_carried
 
 #: Domains whose operators the reference evaluator knows.
@@ -19,10 +22,24 @@ _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference outputs by name, or None and the reason why."""
+    """The reference outputs by name, or None and the reason why, with the node that it stopped at, if one did.
+
+    `ranked` are outputs whose rows are matched: a rank orders them.
+    """
 
     outputs: Mapping[str, Array] | None
     reason: str = ""
+    node: str = ""
+    operator: str = ""
+    ranked: frozenset[str] = frozenset()
+
+
+class _Stopped(Exception):
+    """A node that the evaluator cannot compute."""
+
+    def __init__(self, node: onnx.NodeProto) -> None:
+        super().__init__()
+        self.node = node
 
 
 def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequence[str] = ()) -> Reference:
@@ -33,11 +50,6 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     nodes out of order are sorted. Operators of other domains, those that the evaluator lacks, and results that the
     specification leaves open give a reason instead of outputs.
     """
-    # A tenth of a second, which only the children that evaluate need.
-    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
-
-    from harness.run.numbers.operators import REPLACED, Doubtful  # noqa: PLC0415
-
     try:
         model = _plain(model)
     except Exception as error:  # noqa: BLE001  (ONNX's inliner raises errors of its own for odd functions)
@@ -49,20 +61,66 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
         return Reference(None, f"the reference evaluator does not know {', '.join(foreign)}")
     names = [value.name for value in model.graph.output]
     names += [name for name in also if name not in names]
+    values = _evaluated(model, names, inputs)
+    if isinstance(values, Reference):
+        return values
+    outputs = {
+        name: np.asarray(value) for name, value in zip(names, values, strict=True) if is_carried(value)
+    }
+    return (
+        Reference(outputs, ranked=ranked_outputs(model))
+        if outputs
+        else Reference(None, "no output of the graph is a tensor of numbers")
+    )
+
+
+def _evaluated(
+    model: onnx.ModelProto, names: Sequence[str], inputs: Mapping[str, Array]
+) -> list[Any] | Reference:
+    """Return the values of tensors, or the reason why there are none."""
+    # A tenth of a second, which only the children that evaluate need.
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+
+    from harness.run.numbers.operators import REPLACED, Doubtful  # noqa: PLC0415
+
     try:
         with np.errstate(all="ignore"):
             opset = opsets(model).get("", 0)
             operators = [operator for operator, right in REPLACED.items() if opset < right]
-            values = ReferenceEvaluator(model, new_ops=operators).run(names, dict(inputs))
+            evaluator = ReferenceEvaluator(model, new_ops=operators)
+            for each in evaluator.rt_nodes_:
+                each.run = _told(each)
+            return list(evaluator.run(names, dict(inputs)))
     except Doubtful as doubt:
         return Reference(None, f"the reference is doubtful: {doubt}")
-    except Exception as error:  # noqa: BLE001  (another project's operators raise anything)
-        first = (str(error).splitlines() or [""])[0]
-        return Reference(None, f"the reference evaluator failed: {type(error).__name__}: {first}")
-    outputs = {
-        name: np.asarray(value) for name, value in zip(names, values, strict=True) if is_carried(value)
-    }
-    return Reference(outputs) if outputs else Reference(None, "no output of the graph is a tensor of numbers")
+    except _Stopped as stopped:
+        name, operator = effective_name(stopped.node), stopped.node.op_type
+        why = f"the reference evaluator failed at {operator} {name!r} with these inputs"
+        return Reference(None, why, name, operator)
+    except NotImplementedError:
+        return Reference(None, "the reference evaluator lacks an operator of the model")
+    except Exception as error:  # noqa: BLE001  (another project's code, on any model)
+        return Reference(
+            None, f"the reference evaluator failed before the first node: {type(error).__name__}"
+        )
+
+
+def _told(each: Any) -> Callable[..., Any]:  # noqa: ANN401  (the evaluator's own class, which has no types)
+    """Return the method that runs a node, which names the node if it fails."""
+    # A tenth of a second, as above.
+    from harness.run.numbers.operators import Doubtful  # noqa: PLC0415
+
+    run = each.run
+
+    def told(*args: Any, **others: Any) -> Any:  # noqa: ANN401
+        try:
+            return run(*args, **others)
+        except (Doubtful, MemoryError):
+            raise
+        except Exception as error:
+            raise _Stopped(each.onnx_node) from error
+
+    return told
 
 
 def _plain(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -86,13 +144,20 @@ _LARGEST = float(np.finfo(np.float64).max)
 _COUNTED = (np.bool_, np.int32, np.int64, np.uint32, np.uint64)
 
 
-def compare(expected: Mapping[str, Array], actual: Mapping[str, Array | None]) -> tuple[Accuracy, ...]:
-    """Return one Accuracy for each reference output, in the reference's order.
+def compare(
+    expected: Mapping[str, Array], actual: Mapping[str, Array | None], ranked: frozenset[str] = frozenset()
+) -> tuple[Accuracy, ...]:
+    """Return one Accuracy for each reference output, in the reference's order; rows of `ranked` ones are matched.
 
     An output that is missing or has another shape has `shape_matches` False, and figures of 0 without a meaning. An
     output that is all zero in the reference has no magnitude: `max_rel` is then absolute, and the cosine 1 if the
     output is zero too, else 0. Positions at which the reference itself is not finite are left out.
     """
+    if ranked:
+        actual = {
+            **actual,
+            **matched({name: each for name, each in expected.items() if name in ranked}, actual),
+        }
     return tuple(_compare(name, wanted, actual.get(name)) for name, wanted in expected.items())
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from platformdirs import user_cache_dir
 
 from harness.errors import InfraError
 
+#: Stands between the name of a lock and a number in the line for it.
+_NUMBER = ".number-"
 #: The folder of environments, instead of the user's cache folder.
 CACHE_VARIABLE = "TRT_COMPAT_CACHE_DIR"
 #: Seconds to wait for another process that makes the same environment: a large image over a slow line.
@@ -90,12 +92,12 @@ def locked(  # noqa: PLR0913  (each by its name)
     directory: Path | None = None,
     needed: Callable[[], bool] = lambda: True,
     shared: bool = False,
-    unless: str = "",
+    in_line: bool = False,
     places: int = 1,
 ) -> Iterator[None]:
     """Hold a lock between processes, which ends with its holder.
 
-    Any number hold a `shared` lock at once; `unless` names a lock that must be free when this one is taken. The
+    Any number hold a `shared` lock at once. Those that stand `in_line` take it in the order in which they came. The
     first that is free of several `places` is taken.
 
     Raises InfraError after `timeout` seconds, when `needed` says that it is not waited for any more, and if the folder
@@ -106,14 +108,17 @@ def locked(  # noqa: PLR0913  (each by its name)
     names = [f"{name}.{place}" if place else name for place in range(places)]
     with contextlib.ExitStack() as held:
         handles = [held.enter_context(_opened(folder, each)) for each in names]
-        before = held.enter_context(_opened(folder, unless)) if unless else None
+        line = contextlib.ExitStack()
+        held.enter_context(line)
+        is_first = line.enter_context(_stand_in_line(folder, name)) if in_line else lambda: True
         end = time.monotonic() + timeout
-        while not _taken(handles, before, shared=shared):
+        while not (is_first() and any(_try_lock(handle, shared=shared) for handle in handles)):
             if time.monotonic() > end:
                 raise InfraError(f"another process has held {folder / name}.lock for {timeout:g} s")
             if not needed():
                 raise InfraError(f"the wait for {folder / name}.lock was given up")
             time.sleep(0.05)
+        line.close()
         yield
 
 
@@ -139,15 +144,42 @@ def _opened(folder: Path, name: str) -> Iterator[int]:
         os.close(handle)
 
 
-def _taken(handles: Sequence[int], before: int | None, *, shared: bool) -> bool:
-    """Take the first lock that is free, if the one before it is not held; tell whether that was done."""
-    if before is not None and not _try_lock(before, shared=False):
+@contextmanager
+def _stand_in_line(folder: Path, name: str) -> Iterator[Callable[[], bool]]:
+    """Draw the next number for a lock; gives a function that tells whether nobody with a lower one still waits."""
+    with _opened(folder, f"{name}.numbers") as drawing:
+        fcntl.flock(drawing, fcntl.LOCK_EX)
+        number = max(_numbers(folder, name), default=0) + 1
+        mine = f"{name}{_NUMBER}{number}"
+        waiting = contextlib.ExitStack()
+        fcntl.flock(waiting.enter_context(_opened(folder, mine)), fcntl.LOCK_EX)
+    with waiting:
+        try:
+            yield (
+                lambda: (
+                    not any(_waits(folder, name, each) for each in _numbers(folder, name) if each < number)
+                )
+            )
+        finally:
+            (folder / f"{mine}.lock").unlink(missing_ok=True)
+
+
+def _numbers(folder: Path, name: str) -> list[int]:
+    """Return the numbers that are drawn for a lock."""
+    found = (each.name.removesuffix(".lock").partition(f"{name}{_NUMBER}") for each in folder.glob("*.lock"))
+    return [int(number) for before, _, number in found if not before and number.isdecimal()]
+
+
+def _waits(folder: Path, name: str, number: int) -> bool:
+    """Tell whether the process that drew a number lives; the number of one that was killed is taken away."""
+    path = folder / f"{name}{_NUMBER}{number}.lock"
+    if not path.exists():
         return False
-    try:
-        return any(_try_lock(handle, shared=shared) for handle in handles)
-    finally:
-        if before is not None:
-            fcntl.flock(before, fcntl.LOCK_UN)
+    with _opened(folder, f"{name}{_NUMBER}{number}") as handle:
+        if not _try_lock(handle, shared=True):
+            return True
+        path.unlink(missing_ok=True)
+    return False
 
 
 def _try_lock(handle: int, *, shared: bool) -> bool:

@@ -1,0 +1,144 @@
+"""What versions make of the uses in code: pure, and the same for every language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from harness.judge.names import named
+from harness.matrix.interface import Name, interfaces, numbers
+from harness.scan.uses import Found, Remark, Use
+
+#: Signatures of what 11 wants in the model: the precision that code asked the builder for.
+_PRECISION = frozenset({"weak-typing-removed", "implicit-int8-removed"})
+#: NVIDIA has pages of its own for their names.
+_CPP = frozenset({"c++", "c++ parser"})
+_TYPED = numbers("11.0.0")
+PRECISION_PAGE = "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html"
+PRECISION_ADVICE = (
+    "This code asks the builder for a precision, and TensorRT 11 takes types from the model: FP16 as types and Casts "
+    "(ModelOpt's AutoCast writes them), INT8 and FP8 as Q/DQ nodes (ModelOpt's quantisation).\n"
+    f"Without them the engine runs in FP32 and says nothing. How: {PRECISION_PAGE}"
+)
+Kind = Literal["gone", "new", "package", "unread"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A place that a version breaks, or that wants a look.
+
+    kind: the version lacks the name "gone" or "new"; "package" is about a version that is asked for; "unread" a file.
+    changed: the version that took or brought the name, "" without one.
+    breaks: it fails where the version is used; False too if it is guarded.
+    """
+
+    kind: Kind
+    path: str
+    line: int
+    column: int
+    name: str
+    text: str
+    changed: str = ""
+    instead: str = ""
+    link: str = ""
+    guarded: bool = False
+    sure: bool = True
+    breaks: bool = True
+    precision: bool = False
+
+
+def judged(found: Found, lowest: str, highest: str) -> list[Finding]:
+    """Return what the versions from `lowest` (may be "") to `highest` lack of the uses, and what else to look at."""
+    findings = []
+    for each in found:
+        if isinstance(each, Remark):
+            findings.append(_remarked(each, highest))
+            continue
+        lacked = [(v, lacks) for v in (highest, lowest) if v and (lacks := each.name.lacking(numbers(v)))]
+        reached = [(v, lacks) for v, lacks in lacked if each.reached(numbers(v))]
+        if lacked:
+            version, lacks = (reached or lacked)[0]
+            findings.append(_lacked(each, lacks, version, guarded=not reached))
+    return sorted(
+        _once(filter(None, findings)), key=lambda each: (each.path, each.line, each.column, each.name)
+    )
+
+
+def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield each place once: of `CalibrationAlgoType.LEGACY_CALIBRATION` the whole alone."""
+    some = list(dict.fromkeys(findings))
+    owners = {(each.path, each.line, each.name.rpartition(".")[0]) for each in some if "." in each.name}
+    return (each for each in some if (each.path, each.line, each.name) not in owners)
+
+
+def _lacked(use: Use, lacking: str, version: str, *, guarded: bool) -> Finding:
+    name = use.name
+    changed = name.changed(lacking, numbers(version))
+    before = interfaces()[name.kind].before(changed)
+    when = f"between {before} and {changed}" if _far(before, changed) else f"with {changed}"
+    text = f"is gone {when}" if lacking == "gone" else f"is not in {version}, it comes {when}"
+    instead, link, precision = _instead(name, changed) if lacking == "gone" else ("", "", False)
+    return Finding(
+        kind="gone" if lacking == "gone" else "new",
+        path=use.path, line=use.line, column=use.column, name=name.full, text=text, changed=changed,
+        instead=instead, link=link, guarded=guarded, sure=use.sure, breaks=not guarded, precision=precision,
+    )  # fmt: skip
+
+
+def _far(before: str, after: str) -> bool:
+    """Tell whether a whole major lies between two versions that were read one after the other."""
+    return bool(before) and numbers(after)[0] - numbers(before)[0] > 1
+
+
+def _instead(name: Name, gone: str) -> tuple[str, str, bool]:
+    """Return what replaces a name, the page or file that says so, and whether it asks for a precision."""
+    row = named(name.full.replace(".k", ".")) or named(name.bare) or named(name.owner)
+    if row and row.since.partition(".")[0] == gone.partition(".")[0] and row.signature != "name-not-yet":
+        page = row.url.replace("python-api-reference", "c-api-reference")
+        link = row.url if name.kind not in _CPP else page if page != row.url else ""
+        return row.now, link, row.signature in _PRECISION
+    where = (
+        f"NVIDIA's {'documentation of the call' if name.where == 'docstring' else name.where}"
+        if name.said
+        else ""
+    )
+    return name.said, where, False
+
+
+def _remarked(remark: Remark, highest: str) -> Finding | None:
+    """Return what a remark is of a version; None where the place asks for that major."""
+    if remark.version:
+        if numbers(remark.version)[0] == numbers(highest)[0]:
+            return None
+        remark = replace(remark, text=f"{remark.text}, and {highest} is asked about")
+    kind: Kind = "unread" if remark.text.startswith(("does not parse", "is nested", "cannot")) else "package"
+    return Finding(kind, remark.path, remark.line, 1, "", remark.text, instead=remark.instead, breaks=False)
+
+
+def runs_on(found: Found, versions: Sequence[str]) -> list[str]:
+    """Return the versions that lack nothing that the code uses where they get."""
+    uses = {replace(each, path="", line=0, column=0) for each in found if isinstance(each, Use)}
+    return [
+        v
+        for v in versions
+        if not any(each.name.lacking(numbers(v)) and each.reached(numbers(v)) for each in uses)
+    ]
+
+
+def reach(found: Found, highest: str) -> list[str]:
+    """Return a sentence for each kind of names that is not known of a version."""
+    said = []
+    for kind in sorted({each.name.kind for each in found if isinstance(each, Use)}):
+        versions = interfaces()[kind].versions
+        if numbers(versions[-1])[:2] < numbers(highest)[:2]:
+            said.append(f"names of {kind} are known up to {versions[-1]}: {highest} may lack more of them")
+        elif numbers(highest)[0] not in {numbers(each)[0] for each in versions}:
+            said.append(f"names of {kind} are not known of {highest}: it may lack what the next major lacks")
+    return said
+
+
+def precision_advice(findings: Iterable[Finding]) -> list[str]:
+    """Return two lines on what 11 wants instead of what the code asks of precision; [] if it asks nothing."""
+    asks = any(each.precision and each.breaks and numbers(each.changed) >= _TYPED for each in findings)
+    return PRECISION_ADVICE.splitlines() if asks else []

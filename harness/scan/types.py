@@ -1,0 +1,277 @@
+"""The types of expressions in one Python file, as far as they come from TensorRT: no flow, no other file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from harness.matrix.interface import Interface, Name
+from harness.scan.uses import older
+
+_MODULE = re.compile(r"tensorrt(?:_bindings)?(?:\s*[<>=!~].*)?", re.DOTALL)
+#: Other products, whose modules have attributes of the same names.
+_OTHERS = re.compile(r"^(?:tensorflow|torch_tensorrt|tensorrt_rtx|tensorrt_llm|polygraphy)\b")
+_ROUNDS = 3
+_BINDING = (
+    *(ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.NamedExpr),
+    *(ast.withitem, ast.For, ast.comprehension, ast.Return),
+)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+#: What variables are called, whose types no line of the file tells.
+_USUAL = {
+    "builder": "Builder", "config": "IBuilderConfig", "network": "INetworkDefinition", "layer": "ILayer",
+    "engine": "ICudaEngine", "context": "IExecutionContext", "profile": "IOptimizationProfile", "parser": "OnnxParser",
+    "runtime": "Runtime",
+}  # fmt: skip
+_USUALLY = re.compile(rf"(?:^|_)({'|'.join(_USUAL)})(?:_?\d|_[a-z])?_?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an expression is: the "module", a "class" or an "instance" of one; a "call" gives an instance."""
+
+    what: str
+    name: str = ""
+
+
+MODULE = Kind("module")
+
+
+@dataclass
+class Scope:
+    """The names of a function, a class's `self` or the module, each with what it was last seen to be."""
+
+    above: Scope | None = None
+    known: dict[str, Kind] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+
+    def find(self, key: str) -> Kind | None:
+        """Return what a name is, here or above; None for an unknown one and one of another kind."""
+        if key in self.known:
+            return self.known[key]
+        return None if key in self.own or self.above is None else self.above.find(key)
+
+
+def key_of(node: ast.AST) -> str:
+    """Return "self.engine" of such an expression, "" of what is no name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := key_of(node.value)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+class Types:
+    """The types of a file's expressions, found once."""
+
+    def __init__(self, tree: ast.Module, interface: Interface) -> None:
+        self.interface = interface
+        self.module = Scope()
+        self.scopes: dict[ast.AST, Scope] = {}
+        self.returns: dict[str, Kind] = {}
+        #: Names that the file gives its own functions, classes and attributes.
+        self.defined: set[str] = set()
+        self.imports: set[str] = set()
+        self._binding: list[tuple[ast.AST, Scope, Scope, str]] = []
+        self._gather(tree, self.module, self.module, "")
+        for _ in range(_ROUNDS):
+            self._bind_all()
+            scopes = (self.module, *self.scopes.values())
+            #: The file imports TensorRT; else nothing in it is of a type of it.
+            self.has_module = any(
+                kind.what in ("module", "class") for each in scopes for kind in each.known.values()
+            )
+            if not self.has_module:
+                break
+
+    def of(self, node: ast.AST | None, scope: Scope) -> Kind | None:
+        """Return what an expression is, None if that is not known or not of TensorRT."""
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            found = scope.find(key_of(node)) if key_of(node) else None
+            return found or (self._attribute(node, scope) if isinstance(node, ast.Attribute) else None)
+        if isinstance(node, ast.Call):
+            return self._called(node, scope)
+        if isinstance(node, ast.Subscript):
+            return self._item(node.value, scope)
+        if isinstance(node, (ast.IfExp, ast.BoolOp)):
+            some = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+            return next(filter(None, (self.of(each, scope) for each in some)), None)
+        if isinstance(node, ast.NamedExpr | ast.Await):
+            return self.of(node.value, scope)
+        return None
+
+    def name(self, node: ast.Attribute, scope: Scope) -> Name | None:
+        """Return the name of the interface that an attribute is, if the type before it is known."""
+        before = self.of(node.value, scope)
+        return self.member(before, node.attr) if before else None
+
+    def usual(self, node: ast.AST) -> str:
+        """Return the class that a variable's name lets expect, "" for none."""
+        found = _USUALLY.search(key_of(node).rpartition(".")[2])
+        return _USUAL[found[1].lower()] if found else ""
+
+    def member(self, before: Kind, attribute: str) -> Name | None:
+        """Return the name that an attribute of such an expression is."""
+        if before.what == "module":
+            path = f"{before.name}.{attribute}".lstrip(".")
+            return self.interface.names.get(path)
+        found = self.interface.member(before.name, attribute) if before.what != "call" else None
+        return older().get(attribute) if found is None and before.name == "Builder" else found
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> Kind | None:
+        before = self.of(node.value, scope)
+        if before is None:
+            return None
+        if before == MODULE and node.attr == "plugin":
+            return Kind("module", "plugin")
+        found = self.member(before, node.attr)
+        if found is None:
+            return None
+        if found.gives:
+            is_call = f"{found.full}" in self.interface.names and found.gives != found.owner
+            return Kind("instance" if is_call else "class", found.gives)
+        return Kind("class", found.full) if before.what == "module" and found.bare[:1].isupper() else None
+
+    def _called(self, node: ast.Call, scope: Scope) -> Kind | None:
+        called = node.func
+        if any(
+            isinstance(each, ast.Constant) and _MODULE.fullmatch(str(each.value)) for each in node.args[:1]
+        ):
+            return MODULE
+        kind = self.of(called, scope)
+        if kind:
+            return Kind("instance", kind.name) if kind.what in ("class", "instance") else None
+        own = key_of(called)
+        return self.returns.get(own.rpartition(".")[2]) if own.count(".") == own.startswith("self.") else None
+
+    def _item(self, node: ast.AST, scope: Scope) -> Kind | None:
+        before = self.of(node, scope)
+        if before is None or before.what != "instance":
+            return None
+        found = self.interface.member(before.name, "__getitem__")
+        return Kind("instance", found.gives) if found and found.gives else None
+
+    def _gather(self, node: ast.AST, scope: Scope, own: Scope, function: str) -> None:
+        """Note what binds names below a node, each with its scope; `own` has the class's `self`."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                above = Scope(scope, own.known, own.own) if own is not scope else scope
+                inner = self.scopes[child] = Scope(above)
+                self._binding.append((child, inner, scope, function))
+                self._gather(child, inner, own, getattr(child, "name", function))
+            elif isinstance(child, ast.ClassDef):
+                inner = self.scopes[child] = Scope(scope)
+                self._binding.append((child, scope, inner, function))
+                self._gather(child, scope, inner, function)
+            else:
+                if isinstance(child, _BINDING):
+                    self._binding.append((child, scope, own, function))
+                self._gather(child, scope, own, function)
+
+    def _bind_all(self) -> None:
+        """Take in all that was noted, once."""
+        results: dict[str, set[Kind | None]] = {}
+        for node, scope, own, function in self._binding:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                self._function(node, scope, own, results)
+            elif isinstance(node, ast.ClassDef):
+                self.defined.add(node.name)
+                kinds = [self.of(base, scope) for base in node.bases]
+                own.known.update(
+                    [("self", Kind("instance", each.name)) for each in kinds if each and each.what == "class"]
+                )
+            elif isinstance(node, ast.Return):
+                results.setdefault(function, set()).add(self.of(node.value, scope))
+            else:
+                for target, kind in self._bound(node, scope):
+                    self._bind(target, kind, scope, own)
+        known = {name: kinds - {None} for name, kinds in results.items()}
+        self.returns.update(
+            {name: kind for name, kinds in known.items() if len(kinds) == 1 for kind in kinds if kind}
+        )
+
+    def _function(
+        self, node: Function | ast.Lambda, inner: Scope, scope: Scope, results: dict[str, set[Kind | None]]
+    ) -> None:
+        arguments = node.args
+        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            kind = self._annotated(each.annotation, scope)
+            if kind or each.arg != "self":
+                inner.own.add(each.arg)
+            if kind:
+                inner.known[each.arg] = kind
+        if isinstance(node, Function):
+            self.defined.add(node.name)
+            results.setdefault(node.name, set()).add(self._annotated(node.returns, scope))
+
+    def _bound(self, node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Kind | None]]:
+        """Yield each target that a node binds, with what to."""
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            self._imported(node, scope)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                some = zip(target.elts, node.value.elts) if pairs else [(target, node.value)]  # type: ignore[attr-defined]  # noqa: B905
+                yield from ((one, self.of(value, scope)) for one, value in some)
+        elif isinstance(node, ast.AnnAssign):
+            yield node.target, self._annotated(node.annotation, scope) or self.of(node.value, scope)
+        elif isinstance(node, ast.NamedExpr):
+            yield node.target, self.of(node.value, scope)
+        elif isinstance(node, ast.withitem) and node.optional_vars:
+            yield node.optional_vars, self.of(node.context_expr, scope)
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            yield node.target, self._item(node.iter, scope)
+
+    def _bind(self, target: ast.AST, kind: Kind | None, scope: Scope, own: Scope) -> None:
+        key = key_of(target)
+        if not key:
+            return
+        place = own if key.startswith("self.") else scope
+        if isinstance(target, ast.Attribute):
+            self.defined.update([target.attr] if key_of(target.value) in ("self", "cls") else [])
+        else:
+            place.own.add(key)
+        if kind:
+            place.known[key] = kind
+
+    def _imported(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        if node.names[0].name == "*" and not _OTHERS.match(getattr(node, "module", None) or ""):
+            # What another module imports under its usual name comes along.
+            scope.known.setdefault("trt", MODULE)
+            return
+        for each in node.names:
+            name = each.asname or each.name.partition(".")[0]
+            if isinstance(node, ast.Import):
+                if each.name.partition(".")[0] == "tensorrt":
+                    scope.known[name] = (
+                        Kind("module", "plugin") if each.asname and "." in each.name else MODULE
+                    )
+                else:
+                    self.imports.add(name)
+            elif node.module in ("tensorrt", "tensorrt_bindings", "tensorrt.tensorrt"):
+                found = self.interface.names.get(each.name)
+                is_class = found is not None and each.name[:1].isupper()
+                scope.known[name] = (
+                    Kind("class", each.name) if is_class else Kind("call", found.gives if found else "")
+                )
+            elif name in ("trt", "tensorrt") and each.name == name and not _OTHERS.match(node.module or ""):
+                scope.known[name] = MODULE
+            else:
+                self.imports.add(name)
+                scope.known.pop(name, None)
+
+    def _annotated(self, node: ast.AST | None, scope: Scope) -> Kind | None:
+        """Return the class of an annotation: alone, in quotes, or in Optional."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                node = ast.parse(node.value, mode="eval").body
+            except SyntaxError:
+                return None
+        if isinstance(node, ast.Subscript) and key_of(node.value).rpartition(".")[2] == "Optional":
+            return self._annotated(node.slice, scope)
+        if isinstance(node, ast.BinOp):
+            return self._annotated(node.left, scope) or self._annotated(node.right, scope)
+        kind = self.of(node, scope)
+        return Kind("instance", kind.name) if kind and kind.what == "class" else None

@@ -1,0 +1,146 @@
+"""A question is answered by what it names, in the terminal and on the page alike."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.report.asking import Answer, answer
+from harness.report.lexicon import lexicon
+from harness.report.model import content, load_results, results_file
+from harness.report.page import render
+from harness.report.question import read
+from tests.report.browsing import answering
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
+QUESTIONS = (Path(__file__).with_name("data") / "questions.txt").read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def data() -> Any:
+    return json.loads(content(results_file(PUBLISHED)))
+
+
+@cache
+def table() -> Any:
+    return json.loads(json.dumps(lexicon(data())))
+
+
+def asked(question: str) -> Answer:
+    return answer(table(), data(), question, lambda before, after: f"{before} {after}")
+
+
+def said(question: str) -> str:
+    return "\n".join(line.text for line in asked(question).lines)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("question", "step"),
+    [
+        ("upgrade from 8.6 to 10.6", ("trt86", "trt106")),
+        ("TensorRT 8.6 to TensorRT 10.6", ("trt86", "trt106")),
+        ("8.6 vs 10.6", ("trt86", "trt106")),
+        ("trt86 and trt106", ("trt86", "trt106")),
+        ("what is slower in 10.6 than in 8.6?", ("trt86", "trt106")),
+        ("10 to 11", ("trt106", "trt114")),
+        ("8.6 to 10.3 on Jetson", ("l4t86", "l4t103")),
+        ("JetPack 5.1 to 6.2", ("l4t85", "l4t103")),
+        ("RTX 1.4 to 1.7", ("rtx14", "rtx17")),
+        ("engine built with 10.3 on 10.6?", None),
+        ("RTX 5090", None),
+        ("yolov8 with 10 classes", None),
+    ],
+)
+def test_two_versions_are_a_step_within_one_product(question: str, step: tuple[str, str] | None) -> None:
+    assert asked(question).step == step
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("My GPU is an L4, which TensorRT?", "SM 8.9): TensorRT from 8.6 or before it to 11.4"),
+        ("Tesla V100", "to 10.4; 10.6 does not take it"),
+        ("RTX5090", "from 10.8 to 11.4"),
+        ("sm_75", "Turing, SM 7.5"),
+        ("GTX 1080 Ti with 10.0", "TensorRT 10.0 does not take GTX 1080 Ti"),
+        ("does an RTX 3090 have FP8?", "RTX 3090 (SM 8.6) has no FP8: it takes SM 8.9 or later"),
+        ("10.8", "10.8 is no column here; nearest: TensorRT 10.7 and TensorRT 10.9"),
+        ("can a plan made with 10.6 be loaded by 8.6?", "no engine runs on an older TensorRT"),
+        ("engine built with 8.6 on 11", "across majors only from 8 to 10 and from 10 to 11"),
+        ("unsupported operators 8.6", "AffineGrid, Attention"),
+        ("Gelu on 10.6", "Gelu"),
+        ("what TensorRT is in JetPack 6.2?", "TensorRT on Jetson 10.3"),
+        ("NGC 24.07", "TensorRT 10.2"),
+        ("opset 15", "TensorRT 8.5 and later"),
+        ("Latency 8.6 vs 10.6, conv+silu", "µs"),
+        ("latency 10.6 vs 10.9", "Nothing that fits was timed"),
+        ("BF16 depthwise wrong", "gives wrong numbers on 10.6 (measured)"),
+        ("frobnicator", "Nothing here is called so"),
+    ],
+)
+def test_it_is_answered_by_what_was_asked(question: str, part: str) -> None:
+    assert part in said(question)
+
+
+@pytest.mark.unit
+def test_the_names_of_cards_are_no_versions_and_numbers_in_words_neither() -> None:
+    found = read(table(), "RTX 4090 and resnet50, opset 17, python 3.10, CUDA 12.4, 8 GB, TensorRT 10.6")
+    assert [(each.scale, each.number) for each in found.versions] == [
+        ("opset", "17"),
+        ("cuda", "12.4"),
+        ("tensorrt", "10.6"),
+    ]
+    assert found.cards == ["RTX 4090"]
+
+
+@pytest.mark.unit
+def test_every_name_of_a_card_is_found() -> None:
+    for name in table()["cards"]:
+        assert read(table(), f"is a {name} ok?").cards == [name]
+
+
+@pytest.mark.browser
+def test_the_page_gives_the_same_answers(browser: Browser, tmp_path: Path) -> None:
+    results = load_results(PUBLISHED)
+    place = tmp_path / "index.html"
+    # The script keeps its names to itself: this page tells one of them, and its policy names another script.
+    ready = "document.documentElement.dataset.ready="
+    page_text = render(data(), {}).replace(ready, f"window.answerTo=answerTo;{ready}")
+    place.write_text(page_text.replace('http-equiv="Content-Security-Policy"', ""), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(place.as_uri())
+    answering(page)
+    shorts = {target.id: target.short for target in results.targets}
+
+    def headline(*sides: str) -> str:
+        text = results.step(*sides).headline
+        for side in sides:
+            text = text.replace(side, shorts[side])
+        return text
+
+    assert len(QUESTIONS) >= 120
+    for question in QUESTIONS:
+        own = answer(table(), data(), question, headline)
+        assert page.evaluate(
+            """question => {
+              const { lines, step, columns, rows } = answerTo(question);
+              const told = lines.map(({ text, href }) => [text, href]);
+              return { lines: told, step, columns, rows: rows.map(({ id }) => id) };
+            }""",
+            question,
+        ) == {
+            "lines": [[line.text, line.href] for line in own.lines],
+            "step": list(own.step) if own.step else None,
+            "columns": list(own.columns),
+            "rows": list(own.rows),
+        }, question
+    page.close()

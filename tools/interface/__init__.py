@@ -1,0 +1,1 @@
+"""The interface of every TensorRT, read from its bindings and its sources, as harness/matrix/interface.tsv."""
