@@ -41,7 +41,7 @@ def lexicon(data: Mapping[str, Any]) -> dict[str, Any]:
     columns = [_column(target, data) for target in data["targets"]]
     cards = {name: capability for capability, name in _cards()}
     return {
-        "terms": dict(_terms(columns)),
+        "terms": dict(sorted(dict(_terms(columns)).items())),
         "roles": said["roles"],
         "columns": columns,
         "cards": cards,
