@@ -8,6 +8,7 @@ no such graph holds it. Where nothing parts them, the pattern is too wide, and i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -154,23 +155,24 @@ class Patterns:
 
     def _decide(self, pattern: Pattern, target: Target) -> Deciding:
         found = Deciding()
-        for other in self._against(pattern, target):
-            while (next_one := _narrower(pattern, other, found)) is not found:
-                found = next_one
-        return found
-
-    def _against(self, pattern: Pattern, target: Target) -> list[Pattern]:
-        """Return the graphs that must not hold a pattern: those of its own case first."""
         own = [each for each in self.every if each.case is pattern.case and each is not pattern]
         rest = [each for each in self.every if each.case is not pattern.case]
-        controls = [
-            each for each in own if each.variant.role is not Role.REPRODUCER and not each.claims(target)
-        ]
-        return (
-            [each for each in own if each.works(target)]
-            + controls
-            + [each for each in rest if each.works(target)]
-        )
+        for other in (*own, *rest):
+            if other.works(target):
+                found = _parted(pattern, other, found)
+        for other in own:
+            # Of a control that nobody tried, the pattern is kept apart as far as it can be.
+            if other.variant.role is not Role.REPRODUCER and not other.claims(target):
+                with suppress(TooWide):
+                    found = _parted(pattern, other, found)
+        return found
+
+
+def _parted(pattern: Pattern, other: Pattern, found: Deciding) -> Deciding:
+    """Return what decides so that the other graph does not hold the pattern; raises TooWide."""
+    while (narrower := _narrower(pattern, other, found)) is not found:
+        found = narrower
+    return found
 
 
 def _narrower(pattern: Pattern, other: Pattern, found: Deciding) -> Deciding:
