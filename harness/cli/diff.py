@@ -230,15 +230,20 @@ def _lines(found: Step, of: str = "") -> Iterator[Text]:
 
 
 def _unheralded(found: Step) -> Iterator[Text]:
-    """Yield failures after that were unknown before: variants, then signatures that no variant shows."""
-    if found.alone or found.troubles:
+    """Yield failures after that were unknown before: variants, then signatures that no variant shows.
+
+    Those of names that went are left to the list of names.
+    """
+    named = {each.signature for each in found.removed}
+    troubles = [each for each in found.troubles if each.signature not in named]
+    if found.alone or troubles:
         yield Text()
-        head = f"Fails on {found.after}, nothing known of {found.before}: {len(found.alone) + len(found.troubles)}"
+        head = f"Fails on {found.after}, nothing known of {found.before}: {len(found.alone) + len(troubles)}"
         yield from _wrapped(head, "", _STYLES[Kind.BROKEN])
     for ends in dict.fromkeys((one.text, one.basis) for one in found.alone):
         names = ", ".join(_line(one.variant) for one in found.alone if (one.text, one.basis) == ends)
         yield from _wrapped(f"{names}: {ends[0]}, {ends[1]}", "  ", longest=None)
-    for one in found.troubles:
+    for one in troubles:
         yield from _wrapped(f"{one.title}, {one.seen}", "  ")
         yield from _wrapped(one.advice, "    ", longest=None)
 
