@@ -154,6 +154,13 @@ def _both_branches(use: Use, *, broadcast: bool) -> bool | None:
     return _all(*answers)
 
 
+def _loop_slices(use: Use) -> bool:
+    """Tell whether all ends of Slices inside a Loop are stored."""
+    bodies = [GraphReader(body, use.scope) for body in subgraphs(use.node)]
+    slices = [(body, node) for body in bodies for node in body.nodes if node.op_type == "Slice"]
+    return all(body.constants.issuperset(filter(None, node.input[1:3])) for body, node in slices)
+
+
 def _alike(one: Shape | None, two: Shape | None, *, broadcast: bool) -> bool | None:
     if one is None or two is None:
         return None
@@ -247,6 +254,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "attention-rank": lambda use: _all(*(use.rank(at, 4) for at in range(4) if use.given(at))),
     "axes-all": _axes_all,
     "axes-or-sizes": _axes_or_sizes,
+    "branches-alike": lambda use: use.values(0) is not None or _both_branches(use, broadcast=False),
     "branches-broadcast": lambda use: _branches(use, broadcast=True),
     "branches-rank": lambda use: _branches(use, broadcast=False),
     "cache-axis": lambda use: use.attribute("axis", -2) == -2,  # noqa: PLR2004
@@ -267,6 +275,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "k-limit": _limit,
     "layout-zero": lambda use: not use.attribute("layout", 0),
     "loop-shapes": _loop_shapes,
+    "loop-slices": _loop_slices,
     "no-antialias": lambda use: not use.attribute("antialias", 0),
     "no-cache": lambda use: not any(use.node.input[4:]),
     "no-indices": lambda use: not any(use.node.output[1:2]),

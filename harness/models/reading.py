@@ -75,6 +75,16 @@ def describe(model: onnx.ModelProto) -> tuple[str, str]:
     return operator, " ".join(filter(None, (domain, "?" if version is None else str(version))))
 
 
+def opsets_used(model: onnx.ModelProto) -> str:
+    """Return ONNX's own opset of a model and that of each other domain of its nodes: "21, ai.onnx.ml 5"."""
+    versions = opsets(model)
+    nodes = (*model.graph.node, *inner_nodes(model.graph))
+    used = {"" if node.domain in STANDARD else node.domain for node in nodes} | ({""} & versions.keys())
+    own = {each.domain for each in model.functions}
+    told = [" ".join(filter(None, (each, str(versions.get(each, "?"))))) for each in sorted(used - own)]
+    return ", ".join(told) or str(versions.get("", "?"))
+
+
 def inner_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """Yield the nodes of the branches and loops of a graph, at any depth."""
     for node in graph.node:

@@ -253,3 +253,43 @@ def test_whether_a_file_can_be_written_is_asked_without_touching_it(tmp_path: Pa
     heard.register(reader, select.POLLHUP)
     assert heard.poll(0) == []
     os.close(reader)
+
+
+def test_a_folder_stands_for_its_models_and_the_last_line_says_what_decides(
+    ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("models/one.onnx", "models/deep/one.onnx"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        onnx.save(data.model(), name)
+    assert check("--json", "out.json", model="models") == 3
+    assert ran == ["ran"]
+    said = capsys.readouterr().out.splitlines()
+    assert {"models/one.onnx", "models/deep/one.onnx"} <= {line.partition(": ")[0] for line in said}
+    assert said[-1] == f"not decided: nothing that was asked ran, of {NOT_HERE}"
+    cells = [cell for cell in json.loads(Path("out.json").read_text())["cells"] if cell["target"] == NOT_HERE]
+    assert {cell["variant"] for cell in cells} == {"one", "deep-one"}
+    Path("empty").mkdir()
+    assert check(model="empty") == 2
+
+
+def test_a_way_round_is_sought_for_a_target_that_does_not_run(
+    ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Read by 8.6 the Reduce leaves no second axis for TopK; at opset 17 its axes are an attribute."""
+    value, node = helper.make_tensor_value_info, helper.make_node
+    nodes = [
+        node("ReduceMax", ["x", "axes"], ["r"], name="reduce", keepdims=0),
+        node("TopK", ["r", "k"], ["v", "i"], name="topk", axis=1),
+    ]
+    stored = [numpy_helper.from_array(np.array([each]), name) for each, name in ((-1, "axes"), (5, "k"))]
+    outputs = [value("v", 1, [1, 5]), value("i", 7, [1, 5])]
+    graph = helper.make_graph(nodes, "g", [value("x", 1, [1, 100, 3])], outputs, stored)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), "m.onnx")
+    assert check("--try-workarounds", "--write", "made.onnx") == 1
+    assert ran == ["ran"]
+    said = capsys.readouterr().out
+    assert re.search(r"blocked +trt86\n +TopK 'topk'", said)
+    assert re.search(r"opset-17: .*clear in NVIDIA's tables\) \(the best\).*all outputs the same", said)
+    assert onnx.load("made.onnx").opset_import[0].version == 17
+    assert check(model="made.onnx") == 3
+    assert "clear      trt86" in capsys.readouterr().out

@@ -120,6 +120,14 @@ def test_a_branch_is_taken_whose_condition_sizes_decide() -> None:
     assert found.shape("y0") == (2, 4)
 
 
+def test_a_walk_alone_finds_the_node_that_contradicts_itself_without_a_run() -> None:
+    made, dropped = importing.without_dropped(settled(reduced([-1], 0, [1, 100, 3], TOPK), {}), "8.6.1")
+    found = walk(made)
+    assert [each.node for each in dropped] == ["reduce"]
+    assert found.stop is not None
+    assert (found.stop.node, found.nodes[-1].name) == ("topk", "reduce")
+
+
 def test_every_fact_that_is_ignored_has_a_way_to_be_read() -> None:
     facts = (
         fact

@@ -502,3 +502,9 @@ def test_arrays_set_the_sizes_of_dynamic_inputs_that_no_option_names() -> None:
     assert not taken.made_up
     named = Wanted(shapes=Shapes({}, {name: usual}, {}), arrays={name: given})
     assert own_model(dynamic(), "m.onnx", named, name="m").variant.recipe.profiles[0].optimum == usual
+
+
+def test_the_opsets_of_all_domains_are_told() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17, "mine": 3, "unused": 1]>
+        g (float[2] x) => (float[2] y) { y = mine.Own(x) }"""
+    assert own_model(onnx.parser.parse_model(text), "m.onnx", Wanted(), name="m").opset == "17, mine 3"

@@ -28,7 +28,7 @@ from harness.models.own.shapes import (
     profiles,
     runs_at,
 )
-from harness.models.reading import count_quantisers, describe, inner_nodes, invalid, read_beside
+from harness.models.reading import count_quantisers, inner_nodes, invalid, opsets_used, read_beside
 from harness.record.outcome import Node
 from harness.run.child import ChildFailed, stream
 from harness.run.prepared import SECONDS, Weights, memory_for
@@ -184,7 +184,7 @@ def own_model(
         label,
         variant,
         nodes,
-        opset=describe(model)[1],
+        opset=opsets_used(model),
         wishes=wished(variant, nodes),
         assumed=(*assumed, *renamed, *invalid(model)),
         made_up=made_up,
