@@ -488,14 +488,15 @@ def _judged(use: Use, table: OperatorTable, version: str, *, plugins: bool) -> F
         later = operator_tables()[operator_tables().index(table) + 1 :]
         free = (each.release for each in later if against(use, each, plugins=plugins)[0] is not State.BLOCKED)
         first = next(free, None)
-    dropped = state is State.IGNORED or (state is State.RESTRICTED and _is_dropped(use, table))
+    dropped = state is State.IGNORED or (state is State.RESTRICTED and _is_dropped(use, table, version))
     return (Dropped if dropped else Finding)(state, use.name, use.node.op_type, words, first)
 
 
-def _is_dropped(use: Use, table: OperatorTable) -> bool:
+def _is_dropped(use: Use, table: OperatorTable, version: str) -> bool:
     """Tell whether nothing restricts a node but what its importer does not read."""
-    importer = table.importers[use.operator]
-    other = [fact.condition for fact in importer.facts if fact.state != State.IGNORED]
+    importer, releases = table.importers[use.operator], (Version(version), Version(table.release))
+    facts = (fact for fact in importer.facts if fact.holds(*releases))
+    other = [fact.condition for fact in facts if fact.state != State.IGNORED]
     return all(KEPT[name](use) for name in (*importer.restrictions, *other))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 from onnx import numpy_helper
+from packaging.version import Version
 
 from harness.case import Profile
 from harness.case.graph_reader import GraphReader, attribute, inferred
@@ -195,11 +196,13 @@ def _facts(use: Use, version: str) -> tuple[Fact, ...]:
     """Return what the importers of both tables round a version drop of an operator."""
     if use.node.domain not in ("", "ai.onnx"):
         return ()
-    held = []
+    held: list[dict[str, Fact]] = []
     for table in tables_around(version):
         importer = table.importers.get(use.operator) if table else None
+        facts = importer.facts if table and importer else ()
+        releases = Version(version), Version(table.release if table else version)
         held.append(
-            {fact.condition: fact for fact in importer.facts if fact.state == "ignored"} if importer else {}
+            {each.condition: each for each in facts if each.state == "ignored" and each.holds(*releases)}
         )
     first, second = held
     return tuple(fact for condition, fact in first.items() if condition in second)

@@ -285,7 +285,7 @@ def test_a_way_round_is_sought_for_a_target_that_does_not_run(
     outputs = [value("v", 1, [1, 5]), value("i", 7, [1, 5])]
     graph = helper.make_graph(nodes, "g", [value("x", 1, [1, 100, 3])], outputs, stored)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), "m.onnx")
-    assert check("--try-workarounds", "--write", "made.onnx") == 1
+    assert check("--try-workarounds", "-o", "made.onnx") == 1
     assert ran == ["ran"]
     said = capsys.readouterr().out
     assert re.search(r"blocked +trt86\n +TopK 'topk'", said)
