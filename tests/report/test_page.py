@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import re
+from dataclasses import replace
 from email.message import Message
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.known.model import Yet
 from harness.report import page as page_module
 from harness.report.model import Results
 from harness.report.page import addresses, explaining, render, unpacked
@@ -241,6 +243,40 @@ def test_the_page_says_of_each_step_as_the_terminal_does(opened: Opened) -> None
         headline = results.step(before, after).headline
         named = re.sub(r"[\w-]+", lambda found: short.get(found[0], found[0]), headline)
         assert page.locator(".headline").inner_text() == named, (before, after)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("before", ["trt86", "l4t86", "rtx14"])
+def test_a_step_names_the_calls_that_go_in_it_with_what_replaces_them(opened: Opened, before: str) -> None:
+    """Those of TensorRT's Python; another engine's interface is not that one, and has none to lose."""
+    page, step = opened.page, factory.results().step(before, "trt102")
+    page.locator("#a").select_option(before)
+    page.locator("#b").select_option("trt102")
+    page.eval_on_selector_all("#step-answer details", "all => all.forEach(one => (one.open = true))")
+    page.locator("#step-answer .folds li.line").first.wait_for()
+    every = [str(line.text_content()) for line in page.locator("#step-answer li.line").all()]
+    assert sum("Reported of this version" in text for text in every) == len(step.troubles) == 3
+    shown = {one.signature for one in step.troubles}
+    gone = [each for each in step.removed if each.signature in shown]
+    assert bool(gone) is (before != "rtx14")
+    for each in gone:
+        assert [text for text in every if each.name in text and f": {each.now}" in text], each
+    assert any("ICudaEngine.num_bindings" in text for text in every) is (before != "rtx14")
+
+
+@pytest.mark.browser
+def test_what_came_with_a_later_version_is_drawn_as_not_there_yet(browser: Browser, tmp_path: Path) -> None:
+    results = factory.results()
+    failed = next(cell for cell in results.cells if cell.id == "conv_silu.qdq-rtx17")
+    cells = tuple(
+        replace(cell, not_yet=Yet("Swish", "1.8")) if cell is failed else cell for cell in results.cells
+    )
+    write_report(replace(results, cells=cells), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    shown = made.page.locator('#grid a[href="#conv_silu.qdq-rtx17"]')
+    assert str(shown.text_content()).startswith("Y")
+    assert "not there yet: Swish, from 1.8 on" in str(shown.get_attribute("title"))
+    made.context.close()
 
 
 @pytest.mark.browser

@@ -89,6 +89,8 @@ interface RowSteps {
   known: number[];
   open: [before: number, after: number][];
   kinds: [before: number, after: number, kind: string, detail: number][];
+  // The phenomenon of each of `kinds`, a number of a detail.
+  phenomena: number[];
 }
 interface Row extends Variant {
   index: number;
@@ -139,6 +141,7 @@ interface Cell {
   verdict: string;
   basis: "measured" | "reported" | "listed" | null;
   static?: { state: string };
+  not_yet?: { what: string; since: string } | null;
   evidence?: boolean;
   text: string;
   reason: string;
@@ -223,6 +226,7 @@ interface Words {
   roles: { [role: string]: string };
   reading: [string, string][];
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
+  removed: [name: string, first: string, gone: string, signature: string, now: string][];
   ends: { topic: string; name: string; partly?: boolean; signature: string }[];
   further: string[][];
   suites: { [place: string]: string };
@@ -267,13 +271,18 @@ interface Query {
   answer: Answer | null;
   question: string;
 }
+interface RowChange {
+  kind: string;
+  detail: string;
+  phenomenon: string;
+}
 interface StepLine {
   kind: string;
   cause: { id: string; title: string } | null;
   instead: string[];
   sure: string;
   sources: string;
-  rows: { row: Row; text: string; detail: string }[];
+  rows: { row: Row; text: string; detail: string; phenomenon: string }[];
 }
 interface Column {
   targets: Target[];
@@ -302,7 +311,7 @@ type LineOfJson = (known: any, line: string) => [severity: string, text: string,
 type Line = (known: any, line: string) => [severity: string, text: string, bare: boolean];
 type Make = (tag: string, attributes?: Attributes, ...children: Content[]) => HTMLElement;
 type Table = (headings: string[], lines: Content[][], attributes?: Attributes) => Element;
-type KindsOf = (row: Row, from: number, to: number) => { kind: string; detail: string }[];
+type KindsOf = (row: Row, from: number, to: number) => RowChange[];
 type ToRun = (from: Target, to: Target, fits: (row: Row) => boolean) => Element | null;
 type Unknown = (said: any, told: Set<string>, findings: any[], known: any) => string[];
 type StepLines = (from: Target, to: Target, fits: (row: Row) => boolean) => StepLine[];

@@ -47,18 +47,20 @@ const STATES = {
   lost: "Loses precision",
   wrong: "Wrong numbers",
   fails: "Fails",
-  removed: "API removed",
+  removed: "Not there",
   unknown: "Not known",
 };
-// What a cell is drawn as: its class, but for an engine that builds and is known to fail when it is run, and for a
-// finding against a graph that was not run.
+// What a cell is drawn as: its class, but for a version that lacks what came later, for an engine that builds and is
+// known to fail when it is run, and for a finding against a graph that was not run.
 /** @type {(cell: Cell) => string} */
 const drawnAs = (cell) =>
-  cell.verdict === "fails_when_run"
-    ? "fails_when_run"
-    : cell.class === "not_run" && cell.basis && cell.static
-      ? cell.static.state
-      : cell.class;
+  cell.not_yet
+    ? "not_yet"
+    : cell.verdict === "fails_when_run"
+      ? "fails_when_run"
+      : cell.class === "not_run" && cell.basis && cell.static
+        ? cell.static.state
+        : cell.class;
 /** @type {(cell: Cell) => string} */
 const stateOf = (cell) => words.marks[drawnAs(cell)].state;
 /** @type {(cell: Cell) => boolean} */
@@ -75,9 +77,11 @@ const basisOf = (cell) =>
         ? "reported"
         : cell.basis;
 /** @type {(cell: Cell) => string} */
+const yetOf = ({ not_yet: yet }) => (yet ? `${yet.what}, from ${yet.since} on` : "");
+/** @type {(cell: Cell) => string} */
 const verdictOf = (cell) =>
   cell.basis
-    ? `${cell.text}, ${basisOf(cell)}`
+    ? `${cell.text}${cell.not_yet ? ` (not there yet: ${yetOf(cell)})` : ""}, ${basisOf(cell)}`
     : cell.class === "not_applicable"
       ? "does not apply here"
       : cell.stale

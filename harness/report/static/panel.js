@@ -402,7 +402,7 @@ const openPanel = async (id) => {
       cell.basis
         ? cell.text.toLowerCase() === STATES[stateOf(cell)].toLowerCase()
           ? "."
-          : `: ${cell.text}.`
+          : `: ${cell.text}${cell.not_yet ? ` (${yetOf(cell)})` : ""}.`
         : cell.class === "not_applicable"
           ? `: ${cell.reason}.`
           : cell.static?.state === "clear"

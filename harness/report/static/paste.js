@@ -168,6 +168,10 @@ const unknownElement = ({ findings, unknown: severe, version }, text) => {
           ? "They may only follow from the cause above, or have one of their own."
           : "No signature knows this text.",
       ),
+      para(
+        mono("trt-compat explain FILE"),
+        " knows more: the own messages of the tools around TensorRT, and what the parts of a line say.",
+      ),
       unknownReport(unknown, version),
     ),
   ];

@@ -4,9 +4,12 @@ const kindOf = new Map(words.kinds.map((kind, order) => [kind.id, { ...kind, ord
 /** @type {KindsOf} */
 const kindsOf = (row, from, to) => {
   const [old, now] = [row.steps.known[from], row.steps.known[to]];
-  return row.steps.kinds
-    .filter(([one, other]) => one === old && other === now)
-    .map(([, , kind, detail]) => ({ kind, detail: data.steps.details[detail] }));
+  const { details } = data.steps;
+  return row.steps.kinds.flatMap(([one, other, kind, detail], at) =>
+    one === old && other === now
+      ? [{ kind, detail: details[detail], phenomenon: details[row.steps.phenomena[at]] || row.id }]
+      : [],
+  );
 };
 // Both sides are known and told apart, as far as it is known.
 /** @type {(row: Row, from: number, to: number) => boolean} */
@@ -18,12 +21,18 @@ const comparable = (row, from, to) => {
     !row.steps.open.some(([one, other]) => one === old && other === now)
   );
 };
-// A line of the list: rows of one kind with one cause, one thing to do and one basis.
+// A variant about a plugin of our own comes after what people use.
+/** @type {(row: Row) => number} */
+const ownPlugin = ({ tags }) => Number(tags.includes("plugin"));
+/** @type {(cell: Cell) => string} */
+const saidOf = (cell) => (cell.not_yet ? "not there yet" : cell.text);
+// A line of the list: rows of one kind and phenomenon, with one thing to do and one basis.
 /** @type {StepLines} */
 const stepLines = (from, to, fits) => {
   /** @type {Map<string, StepLine>} */
   const found = new Map();
-  const add = (/** @type {Row} */ row, /** @type {string} */ kind, /** @type {string} */ detail) => {
+  /** @type {(row: Row, change: RowChange) => void} */
+  const add = (row, { kind, detail, phenomenon }) => {
     const [old, now] = [row.cells[from.index], row.cells[to.index]];
     const failed = ["fixed", "precision_gained"].includes(kind) ? old : now;
     const cause = failing(failed) && kind !== "newly_unknown" ? causeOf(failed) : null;
@@ -31,28 +40,39 @@ const stepLines = (from, to, fits) => {
     const sure = [...new Set([old, now].filter(known).map(basisOf))].join(" and ");
     const text = ["slower", "faster"].includes(kind)
       ? detail
-      : `${kind === "alone" ? "" : `${old.text} → `}${now.text}`;
-    const key = [kind, cause ? failed.signature : text, instead.join(" "), sure, sourcesOf(now)].join("\n");
+      : kind === "alone"
+        ? now.text
+        : `${saidOf(old)} → ${saidOf(now)}`;
+    const alike = kind === "alone" ? (cause ? failed.signature : text) : phenomenon;
+    const key = [kind, alike, instead.join(" "), sure, sourcesOf(now)].join("\n");
     const line = found.get(key) || {
       kind,
-      cause: cause ? { id: failed.signature || "", title: cause.title } : null,
+      cause:
+        kind === "not_yet"
+          ? { id: "", title: yetOf(old) }
+          : cause
+            ? { id: failed.signature || "", title: cause.title }
+            : null,
       instead,
       sure,
       sources: sourcesOf(now) || sourcesOf(old),
       rows: [],
     };
-    line.rows.push({ row, text, detail });
+    line.rows.push({ row, text, detail, phenomenon });
     found.set(key, line);
   };
-  for (const row of rows.filter(fits)) {
-    const kinds = kindsOf(row, from.index, to.index);
-    kinds.forEach(({ kind, detail }) => add(row, kind, detail));
-    if (!known(row.cells[from.index]) && failing(row.cells[to.index])) add(row, "alone", "");
+  for (const row of rows.filter(fits).sort((one, other) => ownPlugin(one) - ownPlugin(other))) {
+    kindsOf(row, from.index, to.index).forEach((change) => add(row, change));
+    if (!known(row.cells[from.index]) && failing(row.cells[to.index]))
+      add(row, { kind: "alone", detail: "", phenomenon: row.id });
   }
   const order = (/** @type {StepLine} */ { kind }) =>
     kind === "alone" ? 1.5 : (kindOf.get(kind)?.order ?? 99);
   return [...found.values()].sort(
-    (one, other) => order(one) - order(other) || other.rows.length - one.rows.length,
+    (one, other) =>
+      order(one) - order(other) ||
+      ownPlugin(one.rows[0].row) - ownPlugin(other.rows[0].row) ||
+      other.rows.length - one.rows.length,
   );
 };
 // Reported of the version itself and shown by no row.
@@ -64,25 +84,34 @@ const troublesOf = (from, to, topic = state.topic) => {
   ];
   return topic ? [] : to.troubles.filter(({ signature }) => !old.has(signature) && !shown.has(signature));
 };
-// The first headline that fits, as `trt-compat diff` has it.
+// The first headline that fits, with phenomena counted, as `trt-compat diff` has it.
+const COUNTED_KINDS = [
+  ["broken", "broken"],
+  ["lost", "precision_lost"],
+  ["fixed", "fixed"],
+  ["gained", "precision_gained"],
+  ["alone", "alone"],
+];
 /** @type {HeadlineOf} */
 const headlineOf = (from, to, lines, troubles, fits) => {
-  const count = (/** @type {string} */ kind) =>
-    lines.filter((line) => line.kind === kind).reduce((sum, line) => sum + line.rows.length, 0);
-  const [broken, lost, fixed, gained, alone] = [
-    "broken",
-    "precision_lost",
-    "fixed",
-    "precision_gained",
-    "alone",
-  ].map(count);
-  const counts = /** @type {{ [fact: string]: number }} */ ({ broken, lost, fixed, gained, alone });
+  const changes = (/** @type {string} */ kind) =>
+    lines.filter((line) => line.kind === kind).flatMap((line) => line.rows);
+  /** @type {{ [fact: string]: number }} */
+  const counts = {};
+  /** @type {{ [fact: string]: number }} */
+  const models = {};
+  for (const [name, kind] of COUNTED_KINDS) {
+    counts[name] = new Set(changes(kind).map(({ phenomenon }) => phenomenon)).size;
+    models[name] = changes(kind).length;
+  }
+  const worded = (/** @type {string} */ name, /** @type {string[]} */ [one, many]) =>
+    counted(counts[name], one, many) + (models[name] === counts[name] ? "" : ` (${models[name]} models)`);
   const said = Object.fromEntries(
     Object.entries(words.counted).map(([part, names]) => [
       part,
       Object.entries(names)
         .filter(([name]) => counts[name])
-        .map(([name, [one, many]]) => `${counts[name]} ${counts[name] === 1 ? one : many}`)
+        .map(([name, terms]) => worded(name, terms))
         .join(", "),
     ]),
   );
@@ -95,7 +124,7 @@ const headlineOf = (from, to, lines, troubles, fits) => {
     unmeasured: unmeasured.length,
     sides: unmeasured.join(" and "),
     apart: !both,
-    failing: broken + lost + alone + troubles.length,
+    failing: counts.broken + counts.lost + counts.alone + troubles.length,
     ...counts,
     ...said,
     better: said.better && `; ${said.better}`,
@@ -157,7 +186,7 @@ const lineElement = (line, to) => {
       bold(name),
       line.rows.length > 1 && make("span", { class: "count" }, line.rows.length),
       " ",
-      line.cause && [errorLink(line.cause.id, line.cause.title), ". "],
+      line.cause && [line.cause.id ? errorLink(line.cause.id, line.cause.title) : line.cause.title, ". "],
       para(named(first)),
       more.length && folded(`and ${more.length} more alike`, () => more.map((one) => para(named(one)))),
     ),
@@ -185,9 +214,30 @@ const lineElement = (line, to) => {
     make("div", { class: "sure" }, line.sure, line.sources && small(line.sources)),
   );
 };
-/** @type {(trouble: Reported) => Element} */
-const troubleElement = ({ signature, seen }) =>
-  make(
+// The names of a signature that TensorRT's Python interface loses in a step, by what replaces them.
+/** @type {(from: Target, to: Target, signature: string) => [now: string, names: string][]} */
+const goneBetween = (from, to, signature) => {
+  if (from.engine !== "tensorrt" || to.engine !== "tensorrt") return [];
+  const patch = (/** @type {string} */ version) => version.split(".").slice(0, 3).join(".");
+  const [old, now] = [from, to].map(({ version }) => patch(version));
+  const gone = words.removed.filter(
+    ([, first, end, its]) =>
+      its === signature && compared(first, old) <= 0 && compared(old, end) < 0 && compared(end, now) <= 0,
+  );
+  return [...new Set(gone.map(([, , , , remedy]) => remedy))].map((remedy) => [
+    remedy,
+    gone
+      .filter((one) => one[4] === remedy)
+      .map(([name]) => name)
+      .join(", "),
+  ]);
+};
+const MOST_REMEDIES = 2;
+/** @type {(trouble: Reported, from: Target, to: Target) => Element} */
+const troubleElement = ({ signature, seen }, from, to) => {
+  const gone = goneBetween(from, to, signature);
+  const remedies = gone.map(([now, names]) => para(mono(names), now && `: ${now}`));
+  return make(
     "li",
     { class: "line u-broken" },
     make("span", { class: "mark", "aria-hidden": "true" }, "!"),
@@ -196,12 +246,25 @@ const troubleElement = ({ signature, seen }) =>
       { class: "what" },
       bold("Reported of this version"),
       " ",
-      errorLink(signature, data.signatures[signature].title),
+      errorLink(
+        signature,
+        gone.length
+          ? cut(`gone: ${gone.map(([, names]) => names).join(", ")}`)
+          : data.signatures[signature].title,
+      ),
       para(cut(seen, 300)),
     ),
-    make("div", { class: "meanwhile" }, bold("Instead "), data.signatures[signature].advice),
+    make(
+      "div",
+      { class: "meanwhile" },
+      bold("Instead "),
+      gone.length ? remedies.slice(0, MOST_REMEDIES) : data.signatures[signature].advice,
+      remedies.length > MOST_REMEDIES &&
+        fold(`and ${remedies.length - MOST_REMEDIES} more`, ...remedies.slice(MOST_REMEDIES)),
+    ),
     make("div", { class: "sure" }, "reported"),
   );
+};
 // Whether what a topic rests on may still be used on a version, by the calls that results and reports say it lacks.
 /** @type {(to: Target) => Element | null} */
 const allowedElement = (to) => {
@@ -283,7 +346,7 @@ const drawStep = () => {
   ).length;
   const items = [
     ...told.map((line) => () => lineElement(line, to)),
-    ...troubles.map((trouble) => () => troubleElement(trouble)),
+    ...troubles.map((trouble) => () => troubleElement(trouble, from, to)),
   ];
   const lined = (/** @type {(() => Element)[]} */ some) =>
     make(
