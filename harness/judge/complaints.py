@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from harness.layers.operators import MULTIPLYING
 from harness.record.outcome import Node, Outcome, ParserError
 from harness.text import some
 
@@ -164,7 +165,10 @@ def _logged(outcome: Outcome, line: str) -> Place:
 
 
 def _named_in(text: str, nodes: tuple[Node, ...]) -> Node | None:
-    """Return the known node whose name stands first in a text; a layer's name may go on after the node's."""
+    """Return the known node whose name stands first in a text; a layer's name may go on after the node's.
+
+    A fused layer (`weights + Q + Conv`) is known by the first node in it that multiplies.
+    """
     found = {}
     for node in nodes:
         # A name that is a mere word stands in many a sentence that is not about the node.
@@ -172,7 +176,8 @@ def _named_in(text: str, nodes: tuple[Node, ...]) -> Node | None:
             continue
         match = re.search(rf"(?<![\w/])(?<!\w\.){re.escape(node.name)}(?![A-Za-z0-9/]|\.\w)", text)
         if match:
-            found[match.start(), -len(node.name)] = node
+            fused = " + " in text and node.op not in MULTIPLYING
+            found[fused, match.start(), -len(node.name)] = node
     return found[min(found)] if found else None
 
 

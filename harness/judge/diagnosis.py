@@ -232,19 +232,21 @@ def _reasons(order: Sequence[str]) -> Iterator[Statement]:
             waiting = []
 
 
+_SILENTLY = {Class.PRECISION_LOST: "lost", Class.CRASHED: "crashed", Class.INACCURATE: "wrong"}
+
+
 def _graph(outcome: Outcome, classification: Classification, network: str) -> tuple[str, ...]:
     """Return the nodes to search if the engine is silent, a line each: `lost Conv /conv: int8; tensorrt, weakly typed`.
 
-    A cell that lost precision gives the nodes that lost it, one that crashed gives all.
+    A cell that lost precision gives the nodes that lost it, one that crashed or has wrong numbers gives all.
     """
     lost = {each.node for each in classification.lost}
-    how = "lost" if classification.cls is Class.PRECISION_LOST else "crashed"
-    if how == "crashed" and classification.cls is not Class.CRASHED:
-        return ()
+    how = _SILENTLY.get(classification.cls)
     return tuple(
-        f"{how} {node.op} {node.name}: {', '.join(filter(None, (node.precision, node.fed)))}; {network}"
+        f"{how}{' and lost' * (how == 'wrong' and node.name in lost)} {node.op} {node.name}: "
+        f"{', '.join(filter(None, (node.precision, node.fed)))}; {network}"
         for node in outcome.nodes
-        if how == "crashed" or node.name in lost
+        if how and (how != "lost" or node.name in lost)
     )
 
 
@@ -259,7 +261,7 @@ def model_lines(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield lines about a model as patterns ask it, each with its node: `opset 13`, `ir 8`, `Clip /c: axis=1; x:?x8`.
 
     A node's line has its attributes in order of their names, then its inputs: `name:1x?x8`, a small constant as
-    `name=0.0,1.0`, and `-` for one that is left out.
+    `name=0.0,1.0`, and `-` for one that is left out. Behind the sizes stands who makes it: `constant` or `of Concat`.
     """
     model = onnx.load_model_from_string(data)
     yield "", f"ir {model.ir_version}"
@@ -278,7 +280,9 @@ def _input(reader: GraphReader, name: str) -> str:
     if value is not None and value.size <= _FEW:
         return f"{name}={','.join(map(str, value.ravel().tolist()))}"
     sizes = "" if shape is None else "x".join(str(each) if isinstance(each, int) else "?" for each in shape)
-    return f"{name}:{sizes}" if name else "-"
+    maker = reader.producer(name)
+    made = " constant" if name in reader.constants else f" of {maker.op_type}" if maker else ""
+    return f"{name}:{sizes}{made}" if name else "-"
 
 
 def _about(

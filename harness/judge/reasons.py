@@ -16,7 +16,7 @@ from typing import NamedTuple
 from harness.case import Recipe
 from harness.judge.complaints import NO_IMPLEMENTATION, ended
 from harness.layers.datatype import WEIGHTS, precision_of, same_precision
-from harness.layers.names import is_compiled
+from harness.layers.names import is_compiled, is_region
 from harness.layers.operators import MULTIPLYING
 from harness.record.outcome import Combination, Conversion, Layer, Outcome, Tactics
 from harness.words import Precision, Typing, Word, said
@@ -91,12 +91,16 @@ class Reason:
             Why.LAYOUT_OR_CONVERSION: f"{wanted} lost by layout or conversion; the log does not let both be summed",
             Why.NOT_OFFERED: f"{wanted} was not offered for this layer",
             Why.TYPED: "the network is strongly typed, and its own type decides",
-            Why.INSIDE_A_REGION: "it is inside a region of the graph compiler, whose tactics are not printed",
+            Why.INSIDE_A_REGION: "it is inside a region of the graph compiler, which the builder times as a whole",
             Why.OUT_OF_MEMORY: f"tactics of {wanted} were skipped for lack of memory",
             Why.NOT_SAID: "the log does not say",
         }[self.why]
         tried = f" ({'; '.join(self.formats[:_SHOWN])})" if self.why is Why.NO_KERNEL and self.formats else ""
         numbers = f": {self.numbers}" if self.numbers else ""
+        if is_region(self.layer):
+            numbers = numbers and f", its whole region timed{numbers}"
+        elif self.why is Why.CONVERSION:
+            numbers += f". Harmless to the speed: {said(self.ran).upper()} is the faster way here"
         return (
             text
             + tried
@@ -152,13 +156,23 @@ def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], 
     if layer is None:
         return asked.reason(Why.NOT_SAID)
     if is_compiled(layer.name) or layer.type == "Myelin":
-        return asked.reason(Why.INSIDE_A_REGION, layer.name)
+        return _of_region(asked, [each for name, each in tactics.items() if is_region(name)], layer)
     about = tactics.get(layer.name)
     if about is None:
         return asked.reason(Why.NOT_SAID, layer.name)
     return judged(
         about, asked, chosen_of(about, asked.ran, layer.tactic), typed=recipe.typing is Typing.STRONG
     )
+
+
+def _of_region(asked: Asked, regions: Sequence[Tactics], layer: Layer) -> Reason:
+    """Return why the only region runs as it does; its formats tell nothing of a type that only its inside has."""
+    for about in regions if len(regions) == 1 else ():
+        tactic = next((each.tactic for each in about.combinations if each.tactic), "")
+        found = judged(about, asked, chosen_of(about, asked.ran, tactic))
+        if found.formats and found.why is not Why.NOT_SAID:
+            return found
+    return asked.reason(Why.INSIDE_A_REGION, layer.name)
 
 
 def without(layer: str, about: Tactics | None) -> Reason:

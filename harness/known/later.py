@@ -19,7 +19,7 @@ from harness.matrix.operators import operator_tables, tables_around
 from harness.words import CLASSES, Basis, Class, Engine, Precision
 
 #: The signatures of a parser that refuses a type and an operator; the graph and the tables tell which.
-_TYPE, _OPERATOR = "initializer-refused", "no-importer"
+_TYPE, _OPERATOR = ("initializer-refused", "initializer-of-later-type"), "no-importer"
 
 
 def not_yet(cell: Known, variant: VariantView, target: TargetView) -> Yet | None:
@@ -44,7 +44,7 @@ def _lacking(cell: Known, variant: VariantView, target: TargetView) -> Iterator[
         yield from _operators([found.operator])
     if came := _came().get(signature):
         yield came
-    if signature == _TYPE:
+    if signature in _TYPE:
         kinds = {precision_of(each.split(" ")[0]) for each in variant.graph.types.values()}
         names = sorted(str(kind).upper() for kind in kinds - {Precision.UNKNOWN})
         yield from (Yet(name, release) for name in names if (release := _first_of(name)))

@@ -31,6 +31,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.layers.datatype import precision_of
+from harness.layers.names import is_compiled, is_region
 from harness.layers.operators import MULTIPLYING
 from harness.record.outcome import FORMAT, Combination, Conversion, Layer, Node, Tactics, TensorUse
 
@@ -51,7 +52,10 @@ _CACHED = re.compile(
 )
 _OLD_TIME = re.compile(r"Tactic: (?P<id>-?\d{1,20}) time (?P<ms>\S{1,20})")
 _RUNNER = re.compile(r"- Timing Runner: (?P<layer>.{1,2000}) \((?P<runner>\w{1,80})(?:\[0x\w{1,20}\])?\)")
-_REFUSED = re.compile(r" has no valid tactics for this config|Skipping \w{1,80}: No valid tactics for ")
+_REFUSED = re.compile(
+    r" has no valid tactics for this config|Skipping \w{1,80}: No valid tactics for "
+    r"|Skipping tactic \S{1,20} due to exception"
+)
 _MEMORY = re.compile(
     r"Tactic Device request: |Skipping tactic .{1,80} due to insuff?icient memory"
     r"|Tactic: \S{1,20} skipped\. Scratch requested"
@@ -393,6 +397,9 @@ def tactics_of(lines: Iterable[str], layers: Sequence[Layer], nodes: Sequence[No
     build = read_tactics(lines)
     multiply = {node.name for node in nodes if node.op in MULTIPLYING}
     wanted = {layer.name for layer in layers if not multiply.isdisjoint(layer.onnx_nodes)}
+    if any(map(is_compiled, wanted)):
+        # A region is timed under its own name, and its kernels are listed under theirs.
+        wanted |= set(filter(is_region, build.layers))
     if not layers:
         wanted = {
             name

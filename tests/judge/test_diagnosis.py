@@ -82,10 +82,31 @@ def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> N
     assert found_id((place, text)) != name
 
 
+LOST, WRONG = Class.PRECISION_LOST, Class.INACCURATE
+#: (variant, node that lost its precision, class, cause).
+TOLD_BY_MODEL = [
+    ("depthwise_qdq.qdq-group12", "node_of_output", LOST, "grouped-channels-in-float"),
+    ("qdq_placement.concat-one-scale", "/last/Conv", LOST, "concat-of-dequantised"),
+    ("qdq_placement.concat-one-scale", "/first/Conv", LOST, ""),
+    ("low_precision_gemm.int8-two-activations", "/MatMul", LOST, "product-of-two-activations"),
+    ("quantised_attention.int8", "/pv/MatMul", LOST, "product-of-two-activations"),
+    ("low_precision_gemm.int8", "/MatMul", LOST, ""),
+    ("quantised_attention.int8-half", "", WRONG, "quantised-attention-between-fp16"),
+    ("quantised_attention.fp8", "", WRONG, ""),
+    ("low_precision_gemm.int8-half", "", WRONG, ""),
+    ("turing.depthwise-bf16", "/conv/Conv", WRONG, "depthwise-in-bf16"),
+    ("turing.depthwise-bf16", "", WRONG, ""),
+]
+
+
 def test_every_signature_is_tested_by_a_real_text() -> None:
     tested = {name for name, *_ in (*TEXTS, *INNOCENT, *SILENT)} | {name for name, _ in (*NOTES, *LOGS)}
     tested |= {"runtime-ir-stamped", "scatter-reduction-none", "node-refused"}
-    tested |= {"no-implementation-channels", "depthwise-channels-in-float"}
+    tested |= {
+        "no-implementation-channels",
+        "depthwise-channels-in-float",
+        *(name for *_, name in TOLD_BY_MODEL if name),
+    }
     assert {signature.id for signature in load_signatures()} == tested
 
 
@@ -195,7 +216,7 @@ def test_no_model_is_blamed_for_another_failure(
     "variant", [each for each in CHANNELS if each.name.startswith("qdq-")], ids=lambda each: each.name
 )
 def test_a_depthwise_convolution_of_few_channels_is_told_by_its_graph(variant: Variant) -> None:
-    """8.6.1 builds none of 2, 3, 6 and 30, 10.6.0 runs them in FP32; groups of 32 and dense ones have other causes."""
+    """8.6.1 builds none of 2, 3, 6 and 30, 10.6.0 runs them in FP32, as both do groups of less or more than 32."""
     nodes = {node.name: node for node in asked_of(onnx.load_model_from_string(variant.model_bytes()))}
     (conv,) = [name for name, node in nodes.items() if node.op == "Conv"]
     fused = ("errors", f"Could not find any implementation for node weights + quantized + {conv}.")
@@ -210,7 +231,26 @@ def test_a_depthwise_convolution_of_few_channels_is_told_by_its_graph(variant: V
     few = variant.name in ("qdq-c2", "qdq-c3", "qdq-c6", "qdq-c30")
     assert failed is not None
     assert failed.id == ("no-implementation-channels" if few else "no-implementation-qdq")
-    assert (lost.id if lost else "") == ("depthwise-channels-in-float" if few else "")
+    grouped = variant.name.startswith("qdq-group") and variant.name not in ("qdq-group1", "qdq-group32")
+    told = "depthwise-channels-in-float" if few else "grouped-channels-in-float" if grouped else ""
+    assert (lost.id if lost else "") == told
+
+
+@pytest.mark.parametrize(("variant", "node", "cls", "name"), TOLD_BY_MODEL)
+def test_what_a_model_alone_tells_is_told_of_it(variant: str, node: str, cls: Class, name: str) -> None:
+    """And of an FP8 twin, or where weights are quantised in place of the second activation, nothing is."""
+    case, _, own = variant.partition(".")
+    (built,) = (
+        each for every in load_cases(CASES) if every.name == case for each in every if each.name == own
+    )
+    nodes = asked_of(onnx.load_model_from_string(built.model_bytes()))
+    found = diagnose(
+        outcome(nodes=nodes, failed_phase=None),
+        Classification(cls, "", (Lost(node, Precision.INT8, Precision.FP32),) if node else ()),
+        model=built.model_bytes,
+        network="tensorrt, weakly typed",
+    )
+    assert (found.id if found else "") == name
 
 
 @pytest.mark.parametrize(("opset", "name"), [(17, "contrib-operator"), (23, "no-importer")])
@@ -355,4 +395,4 @@ def test_a_line_about_a_model_holds_the_values_of_small_constants_alone() -> Non
     nodes = [helper.make_node("Sum", ["x", "c2", "c9"], ["y"], name="/sum")]
     graph = helper.make_graph(nodes, "g", inputs, [], held)
     lines = dict(model_lines(helper.make_model(graph).SerializeToString()))
-    assert lines["/sum"] == "Sum /sum: ; x:9, c2=0.0,1.0, c9:9"
+    assert lines["/sum"] == "Sum /sum: ; x:9, c2=0.0,1.0, c9:9 constant"

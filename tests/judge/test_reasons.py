@@ -136,11 +136,24 @@ def test_the_other_reasons() -> None:
     assert reason(Combination(f"{VECTOR} -> {FLOAT}")).why is Why.NOT_SAID
 
 
-def test_a_region_of_the_compiler_prints_no_tactics() -> None:
-    layer = Layer("{ForeignNode[/a...]}", "Myelin", "fp32", onnx_nodes=("/conv",))
-    outcome = Outcome("c", "c", "v", "t", "done", nodes=(Node("/conv", "Conv"),), layers=(layer,))
-    (found,) = reasons(outcome, Recipe(), {"/conv": Precision.FP32}, WANTED)
-    assert found.why is Why.INSIDE_A_REGION
+def test_a_region_of_the_compiler_is_timed_as_a_whole() -> None:
+    """Its formats tell nothing of a type that they do not have, nor where there are two."""
+    layer = Layer("/conv_myl0_1", "gemm", "fp32", onnx_nodes=("/conv",))
+    whole = Outcome("c", "c", "v", "t", "done", nodes=(Node("/conv", "Conv"),), layers=(layer,))
+    timed = (
+        Combination("Float(4,1) -> Float(4,1)", 5.0, "0x0"),
+        Combination("Half(4,1) -> Half(4,1)", 9.0, "0x0"),
+    )
+    both = [Tactics(f"{{ForeignNode[/{name}...]}}", timed) for name in "ab"]
+
+    def told(*regions: Tactics, wanted: Precision = Precision.FP16) -> Why:
+        (found,) = reasons(
+            replace(whole, tactics=regions), Recipe(), {"/conv": Precision.FP32}, {"/conv": wanted}
+        )
+        return found.why
+
+    assert told() is told(*both) is told(both[0], wanted=Precision.INT8) is Why.INSIDE_A_REGION
+    assert told(both[0]) is Why.SLOWER
 
 
 def test_what_flags_and_calibrator_allow_counts_as_wanted() -> None:

@@ -28,7 +28,7 @@ API, PARSE, BUILD = Class.API_REMOVED, Class.PARSE_FAILED, Class.BUILD_FAILED
         (PARSE, "no-bf16-yet", "8.6.1", "BF16, from 9.0 on"),
         # The graph has FP8 and INT4: the later of the two is what it waits for.
         (PARSE, "initializer-refused", "8.6.1", "INT4, from 10.0 on"),
-        (PARSE, "initializer-refused", "9.2.0", "INT4, from 10.0 on"),
+        (PARSE, "initializer-of-later-type", "9.2.0", "INT4, from 10.0 on"),
         (PARSE, "initializer-refused", "10.6.0", None),
         (PARSE, "no-importer", "8.6.1", "Mish, from 10.0 on"),
         (PARSE, "no-importer", "10.1.0", None),
