@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.compare.kinds import row_steps
 from harness.report.asking import Answer, answer
 from harness.report.lexicon import lexicon
-from harness.report.model import Steps, load_results
+from harness.report.model import load_results
 from harness.report.page import render
 from harness.report.question import read
-from harness.report.writer import results_json
 from tests.report.browsing import answering
+from tests.report.published import PUBLISHED, data
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
 QUESTIONS = (Path(__file__).with_name("data") / "questions.txt").read_text(encoding="utf-8").splitlines()
-
-
-@cache
-def data() -> Any:
-    """Return the published results with the steps that are told today: those of the file are of its day."""
-    results = load_results(PUBLISHED)
-    steps = Steps.of([row_steps(variant, cells) for variant, cells in results.rows()])
-    return json.loads(results_json(replace(results, steps=steps)))
 
 
 @cache
