@@ -71,6 +71,8 @@ class ClassRow:
     of_a_node: bool = False
     #: The sizes of the inputs may be to blame.
     of_sizes: bool = False
+    #: How a node's line begins where the engine says nothing of the failure (diagnosis.yaml, `graph`).
+    silently: str = ""
 
     @property
     def breaks(self) -> Level | None:
@@ -119,12 +121,14 @@ CLASSES = {
         Mark("lost", "↓", "drop", "Precision lost", "a node does not run in the precision wanted"),
         ("precision",),
         finished=True,
+        silently="lost",
     ),
     Class.INACCURATE: ClassRow(
         "gives wrong numbers",
         Mark("wrong", "≠", "drop", "Wrong numbers", "outputs differ from the ONNX reference"),
         ("right numbers",),
         finished=True,
+        silently="wrong",
     ),
     Class.RUN_FAILED: ClassRow(
         "fails to run",
@@ -189,6 +193,7 @@ CLASSES = {
         ("builds", "runs"),
         of_a_node=True,
         of_sizes=True,
+        silently="crashed",
     ),
 }
 

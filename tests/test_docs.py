@@ -77,12 +77,12 @@ def test_the_readmes_lines_that_look_and_plan_work(capsys: pytest.CaptureFixture
 
 
 def test_the_readmes_step_is_what_diff_prints(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each piece between two lines of dots, in its order."""
+    """Each piece between two lines of dots, in its order; where nothing has run, of what is published."""
     (sample,) = (text for text in blocks(README, "text") if "trt-compat diff" in text)
     command, *printed = sample.partition("\n$ trt-compat explain")[0].splitlines()
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     main(shlex.split(command, comments=True)[2:])
     rest = capsys.readouterr().out

@@ -21,7 +21,7 @@ from harness.judge.logs import lacked_name
 from harness.judge.names import named, read_since
 from harness.judge.signatures import GROUP, PLACES, Pattern, Signature, Where, load_signatures
 from harness.record.outcome import Outcome
-from harness.words import FINISHED, GOOD, UNJUDGED, Class
+from harness.words import CLASSES, FINISHED, GOOD, UNJUDGED
 
 #: An engine's refusal of a tactic; the last one explains why no tactic was left.
 SKIPPED = re.compile(r"Skipping tactic \S{1,40} due to .+")
@@ -232,16 +232,13 @@ def _reasons(order: Sequence[str]) -> Iterator[Statement]:
             waiting = []
 
 
-_SILENTLY = {Class.PRECISION_LOST: "lost", Class.CRASHED: "crashed", Class.INACCURATE: "wrong"}
-
-
 def _graph(outcome: Outcome, classification: Classification, network: str) -> tuple[str, ...]:
     """Return the nodes to search if the engine is silent, a line each: `lost Conv /conv: int8; tensorrt, weakly typed`.
 
     A cell that lost precision gives the nodes that lost it, one that crashed or has wrong numbers gives all.
     """
     lost = {each.node for each in classification.lost}
-    how = _SILENTLY.get(classification.cls)
+    how = CLASSES[classification.cls].silently
     return tuple(
         f"{how}{' and lost' * (how == 'wrong' and node.name in lost)} {node.op} {node.name}: "
         f"{', '.join(filter(None, (node.precision, node.fed)))}; {network}"

@@ -45,7 +45,7 @@ def said(question: str) -> str:
         ("8.6 vs 10.6", ("trt86", "trt106")),
         ("trt86 and trt106", ("trt86", "trt106")),
         ("what is slower in 10.6 than in 8.6?", ("trt86", "trt106")),
-        ("10 to 11", ("trt106", "trt114")),
+        ("10 to 11", ("trt106", "trt115")),
         ("8.6 to 10.3 on Jetson", ("l4t86", "l4t103")),
         ("JetPack 5.1 to 6.2", ("l4t85", "l4t103")),
         ("RTX 1.4 to 1.7", ("rtx14", "rtx17")),
@@ -62,9 +62,9 @@ def test_two_versions_are_a_step_within_one_product(question: str, step: tuple[s
 @pytest.mark.parametrize(
     ("question", "part"),
     [
-        ("My GPU is an L4, which TensorRT?", "SM 8.9): TensorRT from 8.6 or before it to 11.4"),
+        ("My GPU is an L4, which TensorRT?", "SM 8.9): TensorRT from 8.6 or before it to 11.5"),
         ("Tesla V100", "to 10.4; 10.6 does not take it"),
-        ("RTX5090", "from 10.8 to 11.4"),
+        ("RTX5090", "from 10.8 to 11.5"),
         ("sm_75", "Turing, SM 7.5"),
         ("GTX 1080 Ti with 10.0", "TensorRT 10.0 does not take GTX 1080 Ti"),
         ("does an RTX 3090 have FP8?", "RTX 3090 (SM 8.6) has no FP8: it takes SM 8.9 or later"),
