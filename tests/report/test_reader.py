@@ -98,7 +98,7 @@ def test_two_versions_make_a_step_of_the_hardware_named(read: Page, words: str, 
         ("report a wrong cell", "Report this cell as wrong"),
         ("send my measurements", "trt-compat submit"),
         ("how do I run this in docker", "Run it"),
-        ("What was measured, with which driver?", "NVIDIA H100"),
+        ("What was measured, with which driver?", "NVIDIA H200"),
     ],
 )
 def test_the_box_says_its_answer_where_no_row_has_it(read: Page, words: str, said: str) -> None:
@@ -129,7 +129,7 @@ def test_the_card_has_the_answer_and_the_step_stands_back(read: Page) -> None:
 def test_the_step_of_a_question_goes_with_it(read: Page) -> None:
     chosen = [read.locator(f"#{end}").input_value() for end in "ab"]
     ask(read, "TensorRT 10 to 11")
-    assert [read.locator(f"#{end}").input_value() for end in "ab"] == ["trt106", "trt114"]
+    assert [read.locator(f"#{end}").input_value() for end in "ab"] == ["trt106", "trt115"]
     ask(read, "")
     assert [read.locator(f"#{end}").input_value() for end in "ab"] == chosen
 
@@ -167,7 +167,7 @@ def test_two_versions_that_are_compared_make_a_step_and_name_what_is_slower(read
     read.locator("#a").select_option("rtx16")
     said = ask(read, "What is slower in 10.6 than in 8.6?")
     assert [read.locator(f"#{end}").input_value() for end in "ab"] == ["trt86", "trt106"]
-    assert "on TensorRT 10.6 (NVIDIA H100" in said
+    assert "on TensorRT 10.6 (NVIDIA H200" in said
 
 
 def test_an_error_says_which_versions_had_it_and_since_when_a_row_works(read: Page) -> None:
@@ -178,21 +178,21 @@ def test_an_error_says_which_versions_had_it_and_since_when_a_row_works(read: Pa
 
 
 def test_the_reason_from_the_tactics_stands_first_where_no_signature_fits(read: Page) -> None:
-    read.evaluate("location.hash = '#depthwise_qdq.qdq-group4-trt86'")
+    read.evaluate("location.hash = '#conv_silu.fp16-graph-trt86'")
     read.locator("#panel h2").wait_for()
     panel = read.locator("#panel").inner_text()
-    assert "INT8 was not offered" in panel.partition("Why\n")[2][:200]
+    assert "FP16 costs more with its conversions" in panel.partition("Why\n")[2][:200]
     assert "Not known" not in panel.partition("Change")[0]
 
 
 def test_a_wrong_cell_is_reported_by_a_filled_text(read: Page) -> None:
-    read.evaluate("location.hash = '#depthwise_qdq.qdq-group4-trt86'")
+    read.evaluate("location.hash = '#conv_silu.fp16-graph-trt86'")
     read.get_by_text("Report this cell as wrong").click()
     text = read.locator("#panel details[open] pre").inner_text()
     for part in (
-        "depthwise_qdq.qdq-group4-trt86",
+        "conv_silu.fp16-graph-trt86",
         "TensorRT 8.6",
-        "H100",
+        "H200",
         "loses precision",
         "trtexec",
         "My GPU",
@@ -202,12 +202,12 @@ def test_a_wrong_cell_is_reported_by_a_filled_text(read: Page) -> None:
 
 
 def test_latency_is_shown_with_its_gpu_for_the_columns_that_have_any(read: Page) -> None:
-    assert "on TensorRT 10.6 (NVIDIA H100" in ask(read, "what is slower")
+    assert "on TensorRT 10.6 (NVIDIA H200" in ask(read, "what is slower")
     assert [name.partition("\n")[0] for name in heads(read)][:2] == ["8.6", "10.6"]
     assert len(heads(read)) < 7
-    timed = read.locator("#grid td a", has_text="H100").first
+    timed = read.locator("#grid td a", has_text="H200").first
     assert any(unit in timed.inner_text() for unit in ("µs", "ms"))
-    assert "on NVIDIA H100" in str(timed.get_attribute("aria-label"))
+    assert "on NVIDIA H200" in str(timed.get_attribute("aria-label"))
 
 
 def test_columns_without_a_result_in_sight_are_one(read: Page) -> None:
