@@ -77,7 +77,9 @@ def _bad(judgement: Judgement, cls: Class) -> bool:
 def _precision(
     judgement: Judgement, claim: Expectation, accepted: Sequence[Asked] | None, seen: Seen
 ) -> Judgement:
-    cls, finished = seen.classification.cls, claim.outcome in FINISHED
+    # A loss that was accepted without its nodes does not tell which others were kept.
+    named_then = bool(claim.nodes) or claim.outcome is not Class.PRECISION_LOST
+    cls, finished = seen.classification.cls, claim.outcome in FINISHED and named_then
     before, now = _accepted(claim, accepted or ()), seen.side
     lacks = missing(before, now)
     lost = lacks.lost if finished and cls in FINISHED else ()

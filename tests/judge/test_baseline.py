@@ -262,3 +262,10 @@ def test_what_another_gpu_loses_is_new_and_what_the_model_no_longer_asks_for_is_
     lost = again(TWO_OF_THREE, {**TWO_OF_THREE, "/d": ("int8", "fp16")}, stamps=stamps)
     assert (lost.judgement.verdict, lost.failed) == (Verdict.NEW, True)
     assert again(TWO, {"/a": FP32}, stamps=stamps).judgement.verdict is Verdict.REGRESSED
+
+
+def test_a_loss_that_was_accepted_without_its_nodes_is_held_to_its_class_alone() -> None:
+    """An older measured.yaml has none, nor a column whose records are gone."""
+    variant = accepted(TWO_OF_THREE)
+    old = replace(variant, expectations=tuple(replace(each, nodes=()) for each in variant.expectations))
+    assert judge_cell(*seen(TWO_OF_THREE, old)).judgement.verdict is Verdict.KNOWN_FAILURE
