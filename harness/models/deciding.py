@@ -15,6 +15,7 @@ from functools import cached_property
 import onnx
 
 from harness.case import Case, Expectation, Recipe, Variant
+from harness.errors import HandledError
 from harness.matrix import Target
 from harness.models.matches import Conditions, Shape, places
 from harness.models.traits import TRAITS
@@ -65,8 +66,11 @@ class Pattern:
 
     @cached_property
     def shape(self) -> Shape:
-        """Return its graph."""
-        return Shape(onnx.load_model_from_string(self.variant.model_bytes()))
+        """Return its graph; of a model that cannot be made, an empty one, which no model holds."""
+        try:
+            return Shape(onnx.load_model_from_string(self.variant.model_bytes()))
+        except HandledError:
+            return Shape(onnx.ModelProto())
 
     def claims(self, target: Target) -> list[Expectation]:
         """Return the claims about it on a target, measurements first."""
@@ -112,7 +116,7 @@ class Patterns:
 
     def __init__(self, cases: Iterable[Case]) -> None:
         self.every = [Pattern(case, variant) for case in cases for variant in case]
-        self._known: dict[tuple[str, str], Deciding | TooWide] = {}
+        self._known: dict[tuple[str, str, str], Deciding | TooWide] = {}
 
     def without(self, pattern: Pattern) -> Patterns:
         """Return all patterns but one, which then is no control of another either."""
@@ -145,7 +149,8 @@ class Patterns:
 
     def deciding(self, pattern: Pattern, target: Target) -> Deciding | TooWide:
         """Return what decides of a pattern on a target."""
-        key = pattern.id, target.name
+        # A target is asked for on another platform too, under its own name.
+        key = pattern.id, target.name, target.platform
         if key not in self._known:
             try:
                 self._known[key] = self._decide(pattern, target)

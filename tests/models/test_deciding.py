@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Case, Expectation, Recipe, Variant
-from harness.case.model import Built, serialise
+from harness.case.model import Built, Unbuildable, serialise
 from harness.matrix import load_matrix
 from harness.models.deciding import Patterns, TooWide
 from harness.models.matches import Shape
@@ -103,6 +103,21 @@ def test_a_failure_that_another_gpu_does_not_show_is_told_of_none() -> None:
         "fails", convolution(3), measured(Class.OK, product="NVIDIA H200"), measured(Class.PRECISION_LOST)
     )
     assert told(case(varies), convolution(3)) == []
+
+
+def test_what_decides_on_another_platform_is_another_matter() -> None:
+    """A target is asked for on x86 and as a Jetson, under one name."""
+    jetson = replace(TARGET, platform="jetson")
+    works = replace(measured(Class.OK), platform="jetson")
+    patterns = case(FAILS, variant("twin", convolution(3), works))
+    assert told(patterns, convolution(3)) == [("/conv",)]
+    assert list(patterns.matches(Shape(convolution(3)), PLAIN, jetson)) == []
+    assert told(patterns, convolution(3)) == [("/conv",)]
+
+
+def test_a_variant_that_cannot_be_made_is_no_pattern() -> None:
+    broken = replace(FAILS, name="broken", build=Unbuildable("its weights are gone"))
+    assert told(case(broken, FAILS), convolution(3)) == [("/conv",)]
 
 
 def test_a_call_that_a_version_lacks_is_told_once_whatever_the_graph() -> None:
