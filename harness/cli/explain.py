@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from harness.bounded import check_file
 from harness.case import load_cases
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION, REPORTS
+from harness.cli.project import results_path
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.builds import BuiltLayer, Change, built_layers, changes
@@ -28,7 +29,7 @@ from harness.layers.names import is_region
 from harness.layers.tactics import Reader
 from harness.report.asking import answer
 from harness.report.lexicon import lexicon
-from harness.report.model import content, load_results, results_file
+from harness.report.model import content, load_results
 from harness.shipped import shipped
 from harness.text import clip
 from harness.words import said
@@ -98,12 +99,8 @@ def do_explain(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace) -> int:
     """Print the answer to a question, from a report; the published one if there is no other."""
-    published = options.reports / "published"
-    folder = (
-        options.reports if results_file(options.reports).is_file() or not published.is_dir() else published
-    )
-    results = load_results(folder)
-    data = json.loads(content(results_file(folder)))
+    path = results_path(options)
+    results, data = load_results(path), json.loads(content(path))
     shorts = {target.id: target.short for target in results.targets}
 
     def headline(*sides: str) -> str:

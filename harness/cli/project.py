@@ -131,7 +131,13 @@ def results_path(options: argparse.Namespace) -> Path:
 
 def _has_cases(options: argparse.Namespace) -> bool:
     known = shipped("cases").resolve()
-    return is_own(options, "cases") and options.cases.is_dir() and options.cases.resolve() != known
+    # `explain` asks for no cases.
+    return (
+        hasattr(options, "cases")
+        and is_own(options, "cases")
+        and options.cases.is_dir()
+        and options.cases.resolve() != known
+    )
 
 
 def write_report(project: Project, store: Store, folder: Path | None = None) -> Results:

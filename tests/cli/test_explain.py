@@ -177,3 +177,13 @@ def test_a_log_with_a_terminals_colours_and_odd_bytes_is_text(
 ) -> None:
     coloured = "".join(f"\x1b[31m{line}\x1b[0m\r\n" for line in LOG.splitlines()) + "\x00\x07"
     assert asked(tmp_path, capsys, coloured)[0] == 0
+
+
+def test_a_question_is_answered_from_what_is_published_where_nothing_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "--ask", "8.6 to 10.6"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("From TensorRT 8.6 to TensorRT 10.6: ")
+    assert "the published results" in printed.err
