@@ -55,6 +55,9 @@ def _load_library() -> bool:
 
 
 def _register_python() -> None:
+    if _registered:
+        # A child that serves the cells of this plugin.
+        return
     if not api.has("IPluginV2DynamicExt"):
         why = "this version takes none written in Python"
         raise Unavailable("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
