@@ -183,7 +183,7 @@ class Driver:
         return found
 
 
-class Event:
+class CudaEvent:
     """A point on a stream that can be timed."""
 
     def __init__(self, driver: Driver) -> None:
@@ -199,7 +199,7 @@ class Event:
         """Wait until the event has happened."""
         self._driver.call("cuEventSynchronize", self.handle)
 
-    def milliseconds_since(self, earlier: "Event") -> float:
+    def milliseconds_since(self, earlier: "CudaEvent") -> float:
         """Return the time from an earlier event to this one; both must have happened."""
         result = c_float()
         self._driver.call("cuEventElapsedTime", byref(result), earlier.handle, self.handle)
@@ -210,7 +210,7 @@ class Event:
         self._driver.call("cuEventDestroy_v2", self.handle)
 
 
-class Device:
+class CudaDevice:
     """A device's primary context, one stream, and all memory taken through it; a context manager that frees them."""
 
     def __init__(self, index: int = 0, driver: Optional[Driver] = None) -> None:
@@ -224,7 +224,7 @@ class Device:
         self._memory: List[int] = []
         self._pinned: List[int] = []
 
-    def __enter__(self) -> "Device":
+    def __enter__(self) -> "CudaDevice":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -289,15 +289,15 @@ class Device:
         """Wait for the stream; raises CudaError if work on it failed."""
         self.driver.call("cuStreamSynchronize", self.stream)
 
-    def event(self) -> Event:
+    def event(self) -> CudaEvent:
         """Return a new event."""
-        return Event(self.driver)
+        return CudaEvent(self.driver)
 
 
 class Stopwatch:
     """Two events on a device's stream around some work; a context manager that frees them."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: CudaDevice) -> None:
         self._device = device
         self._begin, self._end = device.event(), device.event()
 
