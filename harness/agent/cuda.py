@@ -202,7 +202,7 @@ class Driver:
         return found
 
 
-class Event:
+class CudaEvent:
     """A point on a stream that can be timed."""
 
     def __init__(self, driver: Driver) -> None:
@@ -218,7 +218,7 @@ class Event:
         """Wait until the event has happened."""
         self._driver.call("cuEventSynchronize", self.handle)
 
-    def milliseconds_since(self, earlier: "Event") -> float:
+    def milliseconds_since(self, earlier: "CudaEvent") -> float:
         """Return the time from an earlier event to this one; both must have happened."""
         result = c_float()
         self._driver.call("cuEventElapsedTime", byref(result), earlier.handle, self.handle)
@@ -229,7 +229,7 @@ class Event:
         self._driver.call("cuEventDestroy_v2", self.handle)
 
 
-class Device:
+class CudaDevice:
     """A device's primary context, one stream, and all memory taken through it; a context manager that frees them."""
 
     def __init__(self, index: int = 0, driver: Optional[Driver] = None) -> None:
@@ -243,7 +243,7 @@ class Device:
         self._memory: List[int] = []
         self._pinned: List[int] = []
 
-    def __enter__(self) -> "Device":
+    def __enter__(self) -> "CudaDevice":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -308,15 +308,15 @@ class Device:
         """Wait for the stream; raises CudaError if work on it failed."""
         self.driver.call("cuStreamSynchronize", self.stream)
 
-    def event(self) -> Event:
+    def event(self) -> CudaEvent:
         """Return a new event."""
-        return Event(self.driver)
+        return CudaEvent(self.driver)
 
 
 class Stopwatch:
     """Two events on a device's stream around some work; a context manager that frees them."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: CudaDevice) -> None:
         self._device = device
         self._begin, self._end = device.event(), device.event()
 
@@ -336,13 +336,13 @@ class Stopwatch:
         return self._end.milliseconds_since(self._begin)
 
 
-class Graph:
+class CudaGraph:
     """What `work` puts on a device's stream, captured to be launched as one; a context manager that frees it.
 
     Raises what `work` raises, and CudaError if it cannot be captured: the stream is as before.
     """
 
-    def __init__(self, device: Device, work: Callable[[], None]) -> None:
+    def __init__(self, device: CudaDevice, work: Callable[[], None]) -> None:
         self._device, self._driver = device, device.driver
         self._runs = c_void_p()
         graph = c_void_p()
@@ -358,7 +358,7 @@ class Graph:
         finally:
             self._driver.call("cuGraphDestroy", graph)
 
-    def __enter__(self) -> "Graph":
+    def __enter__(self) -> "CudaGraph":
         return self
 
     def __exit__(self, *_: object) -> None:

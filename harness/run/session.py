@@ -19,8 +19,8 @@ from harness.agent.protocol import (
     OF_A_JOB,
     Decoder,
     Frame,
+    FrameReader,
     ProtocolError,
-    Reader,
     encode,
     join_parts,
 )
@@ -146,7 +146,7 @@ class Session:
             raise self._lost("starting") from None
         deadline = time.monotonic() + hello_timeout
         try:
-            hello = Reader(GREETINGS).read(self._next(NO_JOB, deadline, "loading the engine"))
+            hello = FrameReader(GREETINGS).read(self._next(NO_JOB, deadline, "loading the engine"))
         except ProtocolError as error:
             self.lost = True
             raise InfraError(f"the agent's greeting cannot be read: {error}{self._tail()}") from error
@@ -166,7 +166,7 @@ class Session:
         except AgentGoneError:
             raise self._lost(doing) from None
         deadline = time.monotonic() + job.timeout_s + GRACE
-        reader = Reader(OF_A_JOB, preflight=job.kind == "preflight")
+        reader = FrameReader(OF_A_JOB, preflight=job.kind == "preflight")
         while True:
             frame = self._next(job_id, deadline, doing)
             try:
