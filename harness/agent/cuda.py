@@ -19,7 +19,7 @@ _ATTRIBUTES = {
     "multiprocessors": 16,
 }
 
-_SIGNATURES = {
+_SIGNATURES: Dict[str, List[Any]] = {
     "cuInit": [c_uint],
     "cuDriverGetVersion": [c_void_p],
     "cuDeviceGetCount": [c_void_p],
@@ -52,7 +52,7 @@ _SIGNATURES = {
 }
 
 #: Those that a driver before CUDA 11.4 lacks: it captures no graph.
-_GRAPHS = {
+_GRAPHS: Dict[str, List[Any]] = {
     "cuStreamBeginCapture_v2": [c_void_p, c_int],
     "cuStreamEndCapture": [c_void_p, c_void_p],
     "cuGraphInstantiateWithFlags": [c_void_p, c_void_p, c_uint64],

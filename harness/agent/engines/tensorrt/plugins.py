@@ -24,7 +24,7 @@ def load(recipe: Dict[str, Any], logger: Any, parts: Dict[str, bytes]) -> None:
     for library in recipe.get("libraries", ()):
         _load_own(library["name"], parts["library:" + library["sha256"]])
     taken = api.has("INetworkDefinition.add_plugin_v2") or api.has("INetworkDefinition.add_plugin_v3")
-    if recipe["plugin"] is not None and taken and not _load_library():
+    if recipe["plugin"] is not None and taken and not (_load_library() or _registered):
         _register_python()
     # Without this the parser cannot find InstanceNormalization_TRT when NATIVE_INSTANCENORM is off.
     if api.has("init_libnvinfer_plugins"):
@@ -55,9 +55,6 @@ def _load_library() -> bool:
 
 
 def _register_python() -> None:
-    if _registered:
-        # A child that serves the cells of this plugin.
-        return
     if not api.has("IPluginV2DynamicExt"):
         why = "this version takes none written in Python"
         raise MissingNeed("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
