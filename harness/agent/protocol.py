@@ -141,7 +141,7 @@ FROM_CHILD: Dict[str, MessageKind] = {
         {
             "samples_ms": _numbers,
             "warmup": _count,
-            "clock": _one_of("cuda_events", "monotonic"),
+            "clock": _one_of("cuda_events", "cuda_graph", "monotonic"),
             "scope": _name,
         },
         4,

@@ -43,10 +43,12 @@ from harness.errors import HandledError, described
 from harness.judge.cell import Judged, as_json, is_news, judge_cell
 from harness.judge.verdict import Judgement
 from harness.plan import Cell
+from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
+from harness.run import trace
 from harness.run.key import answering, keys_of
-from harness.run.local import Here, Runners
+from harness.run.local import Here, Runners, longest_first
 from harness.run.provision.images import LARGE_GB
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import SlurmExecutor, run_task
@@ -142,7 +144,8 @@ def _run_cells(options: argparse.Namespace) -> int:
     printer(PipedConsole(stderr=True))(f"run {run_id}: {len(cells)} cell(s) on {len(targets)} target(s)")
     with Store(reports, run=run_id) as store:
         # Before any container is started: the models of a case module that hangs take their time here.
-        project = built(project, options, {cell.case.name for cell in cells})
+        with trace.span("build the models"):
+            project = built(project, options, {cell.case.name for cell in cells})
         known = {cell.id: cell for cell in project.cells}
         project = replace(project, cells=tuple(known[cell.id] for cell in cells))
         code = _run_built(project, needed, executor, store, options)
@@ -159,8 +162,9 @@ def _run_built(
 ) -> int:
     """Run the cells that no record answers, print the results and write the report; returns the exit code."""
     cells = project.cells
-    judged = _answered(cells, options, store)
-    reused, left = len(judged), [cell for cell in cells if cell.id not in judged]
+    earlier = tuple(store.outcomes())
+    judged = _answered(cells, options, earlier)
+    reused, left = len(judged), longest_first((cell for cell in cells if cell.id not in judged), earlier)
     if left:
         printer(PipedConsole(stderr=True))(f"{len(left)} of {len(cells)} cells to run")
         try:
@@ -176,17 +180,19 @@ def _run_built(
 
         # After the answer: it covers all cells that were ever run, and takes its time.
         if left or not is_current(store.path, [options.matrix, options.cases]):
-            write_report(built(project, options), store)
+            with trace.span("write the report"):
+                write_report(built(project, options), store)
 
 
-def _answered(cells: Sequence[Cell], options: argparse.Namespace, store: Store) -> dict[str, Judged]:
+def _answered(
+    cells: Sequence[Cell], options: argparse.Namespace, earlier: Sequence[Outcome]
+) -> dict[str, Judged]:
     """Return by cell id the results of earlier runs that need not be made anew; the models are built."""
     # A node of a cluster is another machine.
-    outcomes = () if options.fresh or options.executor != "local" else tuple(store.outcomes())
-    if not outcomes:
+    if not earlier or options.fresh or options.executor != "local":
         return {}
     today = todays(cells)
-    found = answering(today, outcomes, keys_of(cells, today, options.via))
+    found = answering(today, earlier, keys_of(cells, today, options.via))
     return {cell.id: judge_cell(cell, found[cell.id]) for cell in cells if cell.id in found}
 
 

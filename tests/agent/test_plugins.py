@@ -59,6 +59,7 @@ V3 = (*V2, "IPluginV3", "IPluginV3OneCore", "IPluginV3OneBuild", "IPluginV3OneRu
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Point the agent at a folder for compiled plugins, empty at first."""
     monkeypatch.setattr(plugins, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(plugins, "_registered", [])
     return tmp_path
 
 

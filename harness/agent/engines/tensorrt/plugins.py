@@ -24,7 +24,7 @@ def load(recipe: Dict[str, Any], logger: Any, parts: Dict[str, bytes]) -> None:
     for library in recipe.get("libraries", ()):
         _load_own(library["name"], parts["library:" + library["sha256"]])
     taken = api.has("INetworkDefinition.add_plugin_v2") or api.has("INetworkDefinition.add_plugin_v3")
-    if recipe["plugin"] is not None and taken and not _load_library():
+    if recipe["plugin"] is not None and taken and not (_load_library() or _registered):
         _register_python()
     # Without this the parser cannot find InstanceNormalization_TRT when NATIVE_INSTANCENORM is off.
     if api.has("init_libnvinfer_plugins"):
