@@ -113,7 +113,8 @@ def _latency(judgement: Judgement, claim: Expectation, seen: Seen) -> Judgement:
     """Call a cell regressed that is slower, beyond both intervals and the runs of one machine, on the same GPU."""
     latency = seen.outcome.latency
     same = seen.gpu is not None and bool(claim.product) and seen.gpu.product == claim.product
-    if not (same and latency and claim.ms and _is_right(seen.classification.cls)):
+    like = latency is not None and (latency.clock == "cuda_graph") == claim.graph
+    if not (same and latency and like and claim.ms and _is_right(seen.classification.cls)):
         return judgement
     found = bounds(latency)
     if found is None or found.low / claim.ms[-1] <= 1 + RUN_TO_RUN[latency.clock]:
