@@ -19,16 +19,18 @@ from harness.plan import Cell
 from harness.record.outcome import (
     LEFT_OUT,
     OTHERS,
+    Accuracy,
     End,
     Latency,
     Message,
     Outcome,
     ParserError,
     Stamps,
+    State,
     entry,
 )
 from harness.run.gpus import Device, others_on
-from harness.run.numbers.reference import compare
+from harness.run.numbers.reference import Reference, compare
 from harness.run.numbers.wire import Array, from_wire
 from harness.run.prepared import Prepared
 from harness.run.rounds import Wait
@@ -67,29 +69,18 @@ def observe(  # noqa: PLR0913
     memory limit is the cell's own out-of-memory; any other loss of the agent raises AgentLost.
     """
     seen = Observation()
-    model, libraries = ("model", ready.model), ready.wire_libraries()
+    jobs = _Jobs(cell, ready, turn, weights)
     try:
         if not cell.target.traits.builds_apart:
-            kind = "build" if ready.unfed else "run"
-            job = _job(kind, cell, turn, model, *ready.wire_inputs(), timed=ready.timed)
-            job = replace(job, weights=weights, plain=ready.plain)
-            yield from _alone(gpu or cpu, seen, run, job, soon=True)
+            yield from _alone(gpu or cpu, seen, run, jobs.whole(), soon=True)
             return seen
-        # A build feeds only a calibrator; how an engine answers an odd input shows without values for it.
-        fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
         # Without a GPU the engine is not loaded: one of gigabytes is not sent back.
-        runs = gpu is not None and not ready.unfed
-        job = _calibrated(_job("build", cell, turn, model, *libraries, *fed), ready)
-        job = replace(job, weights=weights, plan=runs or not weights)
-        if gpu is not None and cell.target.traits.needs_gpu and turn.alone:
-            yield from _alone(gpu, seen, run, job, soon=True)
-        else:
-            with _building(gpu if cell.target.traits.needs_gpu else None, seen):
-                seen.hear(run(job))
-        if seen.succeeded and seen.plan is not None and gpu is not None and runs:
-            parts = (("plan", seen.plan), *libraries, *ready.wire_inputs())
-            job = _job("run", cell, replace(turn, fresh=not turn.keep), *parts, timed=ready.timed)
-            yield from _alone(gpu, seen, run, job, soon=turn.fresh and turn.keep)
+        runs_on = None if ready.unfed else gpu
+        yield from _build(
+            gpu if cell.target.traits.needs_gpu else None, seen, run, jobs.build(runs_on), alone=turn.alone
+        )
+        if runs_on is not None and seen.succeeded and seen.plan is not None:
+            yield from _alone(runs_on, seen, run, jobs.run(seen.plan), soon=turn.fresh and turn.keep)
     except AgentLost as error:
         if not error.out_of_memory:
             raise
@@ -99,20 +90,73 @@ def observe(  # noqa: PLR0913
     return seen
 
 
-@contextlib.contextmanager
-def _building(gpu: Device | None, seen: Observation) -> Iterator[None]:
-    """Hold a place on the GPU that an engine tunes on, and count the builds beside; any other engine needs no place."""
+@dataclass(frozen=True)
+class _Jobs:
+    """The jobs of a cell."""
+
+    cell: Cell
+    ready: Prepared
+    turn: Turn
+    weights: str
+
+    def whole(self) -> Job:
+        """Return the job that builds and runs in one, or builds where nothing can be fed."""
+        kind = "build" if self.ready.unfed else "run"
+        job = self._job(kind, ("model", self.ready.model), *self.ready.wire_inputs())
+        return replace(job, weights=self.weights, plain=self.ready.plain)
+
+    def build(self, runs_on: Device | None) -> Job:
+        """Return the job that builds; the engine itself comes back for a device to run on."""
+        ready, calibrator = self.ready, self.cell.variant.recipe.calibrator
+        # A build feeds only a calibrator; how an engine answers an odd input shows without values for it.
+        fed = ready.wire_calibration() if calibrator else ()
+        job = self._job("build", ("model", ready.model), *ready.wire_libraries(), *fed)
+        if ready.calibration:
+            own = {"data": "own", "batches": len(next(iter(ready.calibration.values())))}
+            recipe = {**job.recipe, "calibrator": {**job.recipe["calibrator"], **own}}
+            job = replace(job, recipe=recipe)
+        return replace(job, weights=self.weights, plan=runs_on is not None or not self.weights)
+
+    def run(self, plan: bytes) -> Job:
+        """Return the job that runs the engine: in the child that built it, or the cell's second."""
+        parts = (("plan", plan), *self.ready.wire_libraries(), *self.ready.wire_inputs())
+        return replace(self._job("run", *parts), fresh=not self.turn.keep)
+
+    def _job(self, kind: str, *parts: tuple[str, bytes]) -> Job:
+        target, turn = self.cell.target, self.turn
+        return Job(
+            kind=kind,
+            timeout_s=target.timeout_s,
+            memory_mib=job_memory_mib(target),
+            recipe=self.cell.variant.recipe.as_dict(),
+            compute_capability=target.compute_capability,
+            provider=target.provider,
+            timed=self.ready.timed,
+            graph=turn.graph,
+            label=self.cell.id,
+            fresh=turn.fresh,
+            keep=turn.keep,
+            parts=parts,
+        )
+
+
+def _build(
+    gpu: Device | None, seen: Observation, run: Callable[[Job], Iterator[Event]], job: Job, *, alone: bool
+) -> Generator[Wait | None, None, None]:
+    """Build: on the GPU that the engine tunes on, in a place beside others, or alone; any other engine needs none."""
     if gpu is None:
-        yield
-        return
-    with gpu.among_builds() as others:
-        before = others()
-        yield
-        seen.builds_beside = max(before, others())
+        seen.hear(run(job))
+    elif alone:
+        yield from _alone(gpu, seen, run, job, soon=True)
+    else:
+        with gpu.among_builds() as others:
+            before = others()
+            seen.hear(run(job))
+            seen.builds_beside = max(before, others())
 
 
 def _alone(
-    device: Device, seen: Observation, run: Callable[[Job], Iterator[Event]], job: Job, *, soon: bool = False
+    device: Device, seen: Observation, run: Callable[[Job], Iterator[Event]], job: Job, *, soon: bool
 ) -> Generator[Wait | None, None, None]:
     """Do a job with its device alone, and note who else is on it, before and after."""
     yield Wait(device, len(seen.plan or b""), soon)
@@ -121,32 +165,6 @@ def _alone(
     seen.hear(run(job))
     seen.note_others(before, others_on(device))
     yield None
-
-
-def _calibrated(job: Job, ready: Prepared) -> Job:
-    """Return a job whose calibrator takes a variant's own batches, if it has any."""
-    if not ready.calibration:
-        return job
-    own = {"data": "own", "batches": len(next(iter(ready.calibration.values())))}
-    return replace(job, recipe={**job.recipe, "calibrator": {**job.recipe["calibrator"], **own}})
-
-
-def _job(kind: str, cell: Cell, turn: Turn, *parts: tuple[str, bytes], timed: bool = True) -> Job:
-    target = cell.target
-    return Job(
-        kind=kind,
-        timeout_s=target.timeout_s,
-        memory_mib=job_memory_mib(target),
-        recipe=cell.variant.recipe.as_dict(),
-        compute_capability=target.compute_capability,
-        provider=target.provider,
-        timed=timed,
-        graph=turn.graph,
-        label=cell.id,
-        fresh=turn.fresh,
-        keep=turn.keep,
-        parts=parts,
-    )
 
 
 #: Seconds for which the answer after a timed run stands for that before the next.
@@ -334,17 +352,16 @@ class Observation:
             self._note(LEFT_OUT, f"{self._left_out} texts: this log has no room for more")
             self._left_out = 0
         self._note("end", f"{message['kind']} {message['detail']}", last=True)
-        jobs_before, before = message.get("jobs_before", 0), self.end
-        peaks = (message["peak_rss_bytes"], before.peak_rss_bytes if before else None)
-        self.end = End(
+        end = End(
             kind=message["kind"],
             detail=message["detail"],
             exit_code=message.get("exit_code"),
             signal=message.get("signal"),
-            peak_rss_bytes=max((peak for peak in peaks if peak is not None), default=None),
-            jobs_before=before.jobs_before if before else jobs_before,
-            cuda_error=(before.cuda_error if before else "") or message.get("cuda_error", "")[:LONGEST],
+            peak_rss_bytes=message["peak_rss_bytes"],
+            jobs_before=message.get("jobs_before", 0),
+            cuda_error=message.get("cuda_error", "")[:LONGEST],
         )
+        self.end = _after(self.end, end) if self.end else end
         if self._phase is not None:
             self.failed_phase, self._phase = self._phase, None
         if message["detail"].startswith(BROKEN):
@@ -361,7 +378,6 @@ class Observation:
     def outcome(self, cell: Cell, prepared: Prepared, stamps: Stamps) -> Outcome:
         """Return the record of all that was heard."""
         report = self._layer_report(prepared)
-        expected = prepared.reference.outputs or self._plain
         layers = report.layers if report else ()
         lines = (line for noted in self.log for line in noted.split("\n"))
         return Outcome(
@@ -369,7 +385,7 @@ class Observation:
             case=cell.case.name,
             variant=cell.variant.name,
             target=cell.target.name,
-            state="infra_error" if self.fault else "not_run" if self.unavailable else "done",
+            state=self._state,
             reason=self.fault or self.unavailable or prepared.unfed,
             end=self.end,
             phases=self.phases,
@@ -386,14 +402,23 @@ class Observation:
             tactics=tactics_of(lines, layers, prepared.nodes),
             engine_bytes=self.engine_bytes,
             ran=self.ran,
-            accuracy=compare(expected, self._outputs, prepared.reference.ranked)
-            if expected and self._outputs
-            else (),
+            accuracy=self._compared(prepared.reference),
             uncompared=prepared.reference.reason if self._outputs else "",
             latency=self._latency,
             builds_beside=self.builds_beside,
             stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
         )
+
+    @property
+    def _state(self) -> State:
+        if self.fault:
+            return "infra_error"
+        return "not_run" if self.unavailable else "done"
+
+    def _compared(self, reference: Reference) -> tuple[Accuracy, ...]:
+        """Return the distance of the outputs from the reference, or from those without optimisations."""
+        expected = reference.outputs or self._plain
+        return compare(expected, self._outputs, reference.ranked) if expected and self._outputs else ()
 
     def _layer_report(self, prepared: Prepared) -> LayerReport | None:
         for source in _SOURCES:
@@ -406,6 +431,17 @@ class Observation:
                     times_ms=self._layer_times,
                 )
         return None
+
+
+def _after(before: End, end: End) -> End:
+    """Return how a cell ended whose second job ended so: the child's past is the first's, errors and memory of both."""
+    peaks = [one.peak_rss_bytes for one in (before, end) if one.peak_rss_bytes is not None]
+    return replace(
+        end,
+        peak_rss_bytes=max(peaks, default=None),
+        jobs_before=before.jobs_before,
+        cuda_error=before.cuda_error or end.cuda_error,
+    )
 
 
 def _beside(sensors: dict[str, str], others: str) -> dict[str, str]:

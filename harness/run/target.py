@@ -47,6 +47,11 @@ class _GivenUp(Exception):
         self.state, self.reason = state, reason
 
 
+def _ended_as_timed(outcome: Outcome) -> bool:
+    ended = outcome.end is not None and outcome.end.kind != "finished"
+    return "run" in outcome.phases and (ended or outcome.failed_phase in _TIMED)
+
+
 def _accident(end: End) -> str:
     """Return how a child ended that did not finish its job in order; "" if it did."""
     if end.kind != "finished":
@@ -158,11 +163,9 @@ class TargetRunner:
         if outcome.builds_beside and _SKIPPED.search(log):
             why = f"a tactic found no memory beside {outcome.builds_beside} other builds"
             return why, replace(turn, alone=True)
-        if end is None:
-            return None
-        if "run" in outcome.phases and (end.kind != "finished" or outcome.failed_phase in _TIMED):
+        if _ended_as_timed(outcome):
             return "it ended as it was timed, perhaps for its CUDA graph", replace(turn, graph=False)
-        if not end.jobs_before:
+        if end is None or not end.jobs_before:
             return None
         why = _accident(end) or ("news" if self._is_news(cell, outcome) else "")
         return (f"{why} from a child that had done {end.jobs_before} other jobs", turn) if why else None
