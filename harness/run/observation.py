@@ -169,6 +169,7 @@ def _alone(
 
 #: Seconds for which the answer after a timed run stands for that before the next.
 _MOMENT = 0.2
+_Said = dict[str, Any]
 _Text = TypeVar("_Text")
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3
@@ -252,10 +253,10 @@ class Observation:
         """Tell whether outputs came out."""
         return bool(self._outputs)
 
-    def _on_phase_begin(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_phase_begin(self, message: _Said, _: bytes) -> None:
         self._phase = message["name"]
 
-    def _on_phase(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_phase(self, message: _Said, _: bytes) -> None:
         self._phase = None
         self.phases[message["name"]] = message["seconds"]
         failed = "" if message["ok"] else " failed"
@@ -263,7 +264,7 @@ class Observation:
         if failed:
             self.failed_phase = message["name"]
 
-    def _on_message(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_message(self, message: _Said, _: bytes) -> None:
         severity, text = message["severity"], message["text"]
         lists = severity == "VERBOSE" and text.startswith(_LOGGED_LAYERS)
         if not self._room(text, chatter=severity == "VERBOSE" and not lists):
@@ -274,43 +275,43 @@ class Observation:
         if severity != "VERBOSE":
             self._messages.append(Message(severity, text[:LONGEST]))
 
-    def _on_parser_error(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_parser_error(self, message: _Said, _: bytes) -> None:
         fields = {key: str(message[key])[:LONGEST] for key in ("text", "code", "node", "operator")}
         if self._room("".join(fields.values())):
             self._parser_errors.append(ParserError(**fields))
             self._note("parser error", str(fields))
 
-    def _on_missing_api(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_missing_api(self, message: _Said, _: bytes) -> None:
         self.missing_api = message["name"]
         self._note("missing", message["name"])
 
-    def _on_unavailable(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_unavailable(self, message: _Said, _: bytes) -> None:
         self.unavailable = message["text"][:_LONGEST_REASON]
         self._note("unavailable", self.unavailable)
 
-    def _on_failed(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_failed(self, message: _Said, _: bytes) -> None:
         self.error = message["text"][:_LONGEST_REASON]
         self._note("failed", self.error)
 
-    def _on_plan(self, message: dict[str, Any], body: bytes) -> None:
+    def _on_plan(self, message: _Said, body: bytes) -> None:
         self.plan, self.engine_bytes = body, message.get("bytes", len(body))
 
-    def _on_layers(self, message: dict[str, Any], body: bytes) -> None:
+    def _on_layers(self, message: _Said, body: bytes) -> None:
         if message["source"] == "inspector":
             if not self._room(body):
                 return
             self._note("inspector", body.decode("utf-8", "replace"))
         self._layers[message["source"]] = body
 
-    def _on_layer_times(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_layer_times(self, message: _Said, _: bytes) -> None:
         self._layer_times = message["times"]
 
-    def _on_profile(self, _: dict[str, Any], body: bytes) -> None:
+    def _on_profile(self, _: _Said, body: bytes) -> None:
         # A crash can cut the profile short; the layers are then without times.
         with contextlib.suppress(ValueError, RecursionError):
             self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
 
-    def _on_output(self, message: dict[str, Any], body: bytes) -> None:
+    def _on_output(self, message: _Said, body: bytes) -> None:
         # An output of no element type came, and the wire does not carry it: a sequence, or strings.
         value = from_wire(message["dtype"], message["shape"], body) if message["dtype"] else None
         if not message.get("plain"):
@@ -318,34 +319,29 @@ class Observation:
         elif value is not None:
             self._plain[message["name"]] = value
 
-    def _on_latency(self, message: dict[str, Any], _: bytes) -> None:
-        self._latency = Latency(
-            samples_ms=tuple(message["samples_ms"]),
-            warmup=message["warmup"],
-            clock=message["clock"],
-            scope=message["scope"],
-            upload_ms=tuple(message.get("upload_ms", ())),
-            before=message.get("before", {}),
-            after=message.get("after", {}),
-        )
+    def _on_latency(self, message: _Said, _: bytes) -> None:
+        # The protocol's fields are the record's.
+        fields = {name: tuple(value) if isinstance(value, list) else value for name, value in message.items()}
+        del fields["type"]
+        self._latency = Latency(**fields)
 
-    def _on_calibration_cache(self, _: dict[str, Any], body: bytes) -> None:
+    def _on_calibration_cache(self, _: _Said, body: bytes) -> None:
         if self._room(body):
             self._note("calibration cache", f"\n{body.decode('ascii', 'replace').rstrip()}")
 
-    def _on_agent_fault(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_agent_fault(self, message: _Said, _: bytes) -> None:
         self.fault = message["text"][:_LONGEST_REASON]
         self._note("agent fault", self.fault)
 
-    def _on_fact(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_fact(self, message: _Said, _: bytes) -> None:
         self.facts.update(message["facts"])
 
-    def _on_native(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_native(self, message: _Said, _: bytes) -> None:
         if self._room(message["text"], chatter=True):
             self._native.append(message["text"])
             self._unlogged.append(message["text"])
 
-    def _on_end(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_end(self, message: _Said, _: bytes) -> None:
         if self._phase is not None:
             self._note("phase", f"{self._phase} cut short")
         if self._left_out:
@@ -380,13 +376,10 @@ class Observation:
         report = self._layer_report(prepared)
         layers = report.layers if report else ()
         lines = (line for noted in self.log for line in noted.split("\n"))
-        return Outcome(
-            cell=cell.id,
-            case=cell.case.name,
-            variant=cell.variant.name,
-            target=cell.target.name,
-            state=self._state,
-            reason=self.fault or self.unavailable or prepared.unfed,
+        facts = replace(stamps, environment={**stamps.environment, **self.facts})
+        reason = self.fault or self.unavailable or prepared.unfed
+        return replace(
+            Outcome.blank(cell, self._state, reason, facts),
             end=self.end,
             phases=self.phases,
             failed_phase=self.failed_phase,
@@ -406,7 +399,6 @@ class Observation:
             uncompared=prepared.reference.reason if self._outputs else "",
             latency=self._latency,
             builds_beside=self.builds_beside,
-            stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
         )
 
     @property

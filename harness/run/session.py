@@ -94,24 +94,9 @@ class Job:
     def frame(self, job_id: bytes) -> bytes:
         """Return the job as one frame; all that is said of it is to have its id."""
         index, body = join_parts(self.parts)
-        message = {
-            "type": "job",
-            "kind": self.kind,
-            "timeout_s": self.timeout_s,
-            "memory_mib": self.memory_mib,
-            "recipe": dict(self.recipe),
-            "compute_capability": self.compute_capability,
-            "provider": self.provider,
-            "needs_gpu": self.needs_gpu,
-            "timing": {**TIMING, "graph": self.graph} if self.timed else None,
-            "plain": self.plain,
-            "weights": self.weights,
-            "plan": self.plan,
-            "fresh": self.fresh,
-            "keep": self.keep,
-            "parts": index,
-        }
-        return encode(message, body, job_id)
+        timing = {**TIMING, "graph": self.graph} if self.timed else None
+        said = {**vars(self), "type": "job", "recipe": dict(self.recipe), "timing": timing, "parts": index}
+        return encode(said, body, job_id)
 
 
 def job_memory_mib(target: Target) -> int:
