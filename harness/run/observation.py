@@ -321,7 +321,9 @@ class Observation:
 
     def _on_latency(self, message: _Said, _: bytes) -> None:
         # The protocol's fields are the record's.
-        fields = {name: tuple(value) if isinstance(value, list) else value for name, value in message.items()}
+        fields: _Said = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in message.items()
+        }
         del fields["type"]
         self._latency = Latency(**fields)
 
