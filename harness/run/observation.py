@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from harness.agent.cuda import advice_in
 from harness.agent.protocol import BROKEN
 from harness.layers.ort import ort_node_times
 from harness.layers.parse import LayerReport, Source, parse_layers
 from harness.layers.tactics import tactics_of
+from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import (
     LEFT_OUT,
@@ -34,7 +36,7 @@ from harness.run.numbers.reference import Reference, compare
 from harness.run.numbers.wire import Array, from_wire
 from harness.run.prepared import Prepared
 from harness.run.rounds import Wait
-from harness.run.session import AgentLost, Event, Job, job_memory_mib
+from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,8 @@ def _alone(
 #: Seconds for which the answer after a timed run stands for that before the next.
 _MOMENT = 0.2
 _Said = dict[str, Any]
+#: Messages of an engine that say why something failed.
+_ERRORS = ("ERROR", "INTERNAL_ERROR")
 _Text = TypeVar("_Text")
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3
@@ -247,6 +251,21 @@ class Observation:
         finished = self.end is not None and self.end.kind == "finished"
         refused = self.failed_phase is not None or self.missing_api is not None
         return finished and not (refused or self.unavailable or self.fault or self.error)
+
+    @property
+    def trouble(self) -> str:
+        """Return why the preflight that said this lets no cell run, "" if it went well."""
+        if refused := self.error or self.fault or self.unavailable:
+            return refused
+        if self.end is None:
+            return "the preflight did not end"
+        if self.end.kind == "finished":
+            return ""
+        where = f" in the check of {self.failed_phase}" if self.failed_phase else ""
+        native = "".join(self._native).strip().splitlines()
+        errors = [message.text for message in self._messages if message.severity in _ERRORS]
+        said = next(reversed(errors or native), "")
+        return "; ".join(filter(None, (f"{self.end.detail}{where}", said, advice_in(said))))
 
     @property
     def ran(self) -> bool:
@@ -455,3 +474,39 @@ def _without_repeats(messages: list[Message]) -> tuple[Message, ...]:
 def _ends(texts: list[_Text], most: int) -> list[_Text]:
     """Return the first and the last of texts, `most` in all: the beginning and the end of the trouble."""
     return texts if len(texts) <= most else texts[: most // 2] + texts[-(most // 2) :]
+
+
+#: Seconds: the first CUDA context on a machine, and the kernels that a builder loads, take tens of them.
+PREFLIGHT_TIMEOUT = 180.0
+
+
+class Preflight(NamedTuple):
+    """The findings of a preflight, why no cell can run ("" if they can), and its log."""
+
+    facts: dict[str, str]
+    trouble: str
+    log: list[str]
+
+
+def preflight(target: Target, session: Session, *, keep: bool = False) -> Preflight:
+    """Run a target's preflight and return its findings; raises InfraError if the agent is lost.
+
+    `keep` leaves its child, which has a builder then, to the first cell.
+    """
+    seen = Observation()
+    seen.hear(session.run(replace(preflight_job(target), keep=keep)))
+    lacking = target.needs.gpu and "gpu_uuid" not in seen.facts
+    return Preflight(
+        seen.facts, seen.trouble or ("it names no GPU, which the target needs" if lacking else ""), seen.log
+    )
+
+
+def preflight_job(target: Target) -> Job:
+    """Return the job of a target's preflight."""
+    return Job(
+        "preflight",
+        timeout_s=min(PREFLIGHT_TIMEOUT, target.timeout_s),
+        memory_mib=job_memory_mib(target),
+        provider=target.provider,
+        needs_gpu=bool(target.needs.gpu),
+    )

@@ -17,13 +17,13 @@ from harness.record.outcome import End, Outcome, Stamps, State, entry, whole_log
 from harness.run import trace
 from harness.run.gpus import WAIT, Device, Gpus
 from harness.run.key import cell_key, place_of, placed_in
-from harness.run.observation import Turn, observe
+from harness.run.observation import Preflight, Turn, observe, preflight
 from harness.run.prepared import PreparedVariants, Refused, Weights
 from harness.run.provision.images import Pulling
 from harness.run.provision.model import Environment, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import prepare, start
 from harness.run.rounds import Later, Recorded, Steps, whole
-from harness.run.session import Event, Job, Preflight, Session, preflight
+from harness.run.session import Event, Job, Session
 from harness.run.stamps import bare_stamps
 from harness.run.transport import ProcessTransport
 
