@@ -40,12 +40,13 @@ class Turn:
     """How a cell's jobs share processes and the GPU with others.
 
     `fresh` gives it a new child, and `keep` leaves its child to the next cell; without `keep` each of its jobs has a
-    child of its own. `alone` builds with no build beside.
+    child of its own. `alone` builds with no build beside. Without `graph` no CUDA graph of the engine is made.
     """
 
     fresh: bool = True
     keep: bool = False
     alone: bool = False
+    graph: bool = True
 
 
 def observe(  # noqa: PLR0913
@@ -115,7 +116,8 @@ def _alone(
 ) -> Generator[Wait | None, None, None]:
     """Do a job with its device alone, and note who else is on it, before and after."""
     yield Wait(device, len(seen.plan or b""), soon)
-    before = others_on(device)
+    # Between two timed runs of one round nobody waits.
+    before = others_on(device, within=_MOMENT)
     seen.hear(run(job))
     seen.note_others(before, others_on(device))
     yield None
@@ -139,12 +141,16 @@ def _job(kind: str, cell: Cell, turn: Turn, *parts: tuple[str, bytes], timed: bo
         compute_capability=target.compute_capability,
         provider=target.provider,
         timed=timed,
+        graph=turn.graph,
+        label=cell.id,
         fresh=turn.fresh,
         keep=turn.keep,
         parts=parts,
     )
 
 
+#: Seconds for which the answer after a timed run stands for that before the next.
+_MOMENT = 0.2
 _Text = TypeVar("_Text")
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3
