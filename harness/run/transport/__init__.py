@@ -1,4 +1,4 @@
-"""The duplex byte stream to an agent: its contract, and the one to a child process in a session of its own.
+"""Child processes in sessions of their own: an agent behind a duplex byte stream, and programs run to their end.
 
 A child process has no limit on its own memory: CUDA reserves far more address space than it uses, so RLIMIT_AS cannot
 tell a leak from a normal start. The limit that the agent puts on each of its children holds here too; a
@@ -11,18 +11,22 @@ import contextlib
 import os
 import resource
 import selectors
+import shlex
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+from urllib.parse import urlsplit
 
 from harness.errors import InfraError
 from harness.scratch import Scratch
+from harness.text import clip
 
 #: Seconds the agent is given after each step of the ladder: its input closes, interrupt, terminate, kill.
 LADDER: tuple[tuple[signal.Signals | None, float], ...] = (
@@ -50,6 +54,15 @@ HEEDED = (
     "CUDA_MPS_PIPE_DIRECTORY",
     "COMPAT_PLUGIN_DIR",
 )
+#: Complaints of ssh, and of `docker` as a line to a daemon, and the remedy for each.
+_REMEDIES = {
+    "raw stream connection": "does it run, and may you use it?",
+    "IDENTIFICATION HAS CHANGED": "its host key is not the known one; make sure why, then `ssh-keygen -R`",
+    "Host key verification failed": "its host key is not known here; connect once by hand with ssh, and confirm it",
+    "Permission denied (": "it takes none of your keys; `ssh-copy-id` brings one there",
+}
+#: Seconds a program may take, and the characters of its command line in a sentence.
+_PROGRAM_TIMEOUT, _LONGEST = 60.0, 120
 #: Those that an engine needs. No Python variable, so that the host's packages stay out.
 _KEPT = ("PATH", "HOME", *HEEDED)
 
@@ -300,3 +313,75 @@ class Inbox:
             self._held -= len(chunk)
             self._changed.notify_all()
             return chunk
+
+
+def no_questions() -> dict[str, str]:
+    """Return the caller's environment, in which ssh asks for no password."""
+    return {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}
+
+
+def ssh_line(host: str, argv: Sequence[str]) -> list[str]:
+    """Return the words that run a program on the machine at `ssh://...` and ask for no password."""
+    place = urlsplit(host)
+    where = f"{place.username}@{place.hostname}" if place.username else str(place.hostname)
+    port = ["-p", str(place.port)] if place.port else []
+    return [
+        "ssh",
+        "-T",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "ConnectTimeout=10",
+        *port,
+        "--",
+        where,
+        shlex.join(argv),
+    ]
+
+
+def complaint(text: str) -> str:
+    """Return the last line of a program's complaint, with the remedy."""
+    remedy = next((remedy for words, remedy in _REMEDIES.items() if words in text), "")
+    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no answer")
+    return "; ".join(filter(None, (last.rstrip("."), remedy)))
+
+
+def run_to_end(words: Sequence[str], seconds: float = _PROGRAM_TIMEOUT) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; raises InfraError if it is missing or too slow.
+
+    Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, does not delay this. It has a
+    session of its own: an interrupt at the terminal must not cut it off, and ssh finds no terminal to ask at.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = start(words, subprocess.DEVNULL, out, err)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            shown = clip(shlex.join(words).partition("\n")[0], _LONGEST)
+            raise InfraError(f"{shown} was not done after {seconds:g} s") from None
+        finally:
+            kill(process)
+        return subprocess.CompletedProcess(words, process.returncode, output(out), output(err))
+
+
+def start(words: Sequence[str], stdin: Any, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+    """Start a program in a session of its own, in which ssh asks for no password; raises InfraError without it."""
+    try:
+        return subprocess.Popen(
+            words, stdin=stdin, stdout=stdout, stderr=stderr, env=no_questions(), start_new_session=True
+        )
+    except FileNotFoundError:
+        raise InfraError(f"the program {words[0]} is not installed here") from None
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program that `start` started, with its children."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def output(file: IO[bytes]) -> str:
+    """Return the contents of a file that a program wrote."""
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
