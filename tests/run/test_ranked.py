@@ -7,8 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from harness.run.numbers.ranked import ranked_outputs
-from harness.run.numbers.reference import compare
+from harness.run.numbers.reference import compare, ranked_outputs
 from harness.run.numbers.wire import Array
 
 pytestmark = pytest.mark.unit
