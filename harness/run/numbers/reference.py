@@ -228,7 +228,7 @@ def matched(expected: Mapping[str, Array], actual: Mapping[str, Array | None]) -
     """
     found = dict(actual)
     for (batches, many), pairs in _lists(expected, actual).items():
-        if not (batches and 1 < many <= _MOST_ROWS):
+        if not 1 < many <= _MOST_ROWS:
             continue
         wanted, got = (
             np.concatenate([each.astype(np.float64).reshape(batches, many, -1) for each in side], axis=2)
@@ -249,7 +249,7 @@ def _lists(
     lists: dict[tuple[int, int], dict[str, tuple[Array, Array]]] = {}
     for name, wanted in expected.items():
         got = actual.get(name)
-        if got is not None and got.shape == wanted.shape and wanted.ndim:
+        if got is not None and got.shape == wanted.shape and wanted.ndim and wanted.size:
             axis = min(1, wanted.ndim - 1)
             key = (math.prod(wanted.shape[:axis]), wanted.shape[axis])
             lists.setdefault(key, {})[name] = (wanted, got)

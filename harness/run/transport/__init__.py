@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import resource
 import selectors
 import shlex
@@ -17,7 +18,6 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +37,9 @@ LADDER: tuple[tuple[signal.Signals | None, float], ...] = (
 )
 #: Seconds `send` waits for an agent that has stopped reading.
 SEND_TIMEOUT = 120.0
-#: Bytes of agent output held for a reader that has not come; past it the pump waits, and so does the agent.
-INBOX_BYTES = 1 << 30
+#: Pieces of agent output held for a reader that has not come, of at most a pipe's 64 KiB each; past it the pump waits,
+#: and so does the agent.
+_HELD = 1 << 14
 #: Bytes of the agent's standard error that are kept: its end, which holds the reason.
 TAIL_BYTES = 64 << 10
 _CHUNK = 1 << 20
@@ -119,7 +120,8 @@ class ProcessTransport:
         self, argv: Sequence[str], *, gpus: Sequence[str] = (), environment: Mapping[str, str] | None = None
     ) -> None:
         """Start `argv`, by default in the agent's environment; raises InfraError when it cannot be started."""
-        self._inbox, self._tail = Inbox(), b""
+        self._inbox: queue.Queue[bytes] = queue.Queue(_HELD)
+        self._tail = b""
         self._closed = False
         self._status: ExitStatus | None = None
         self._scratch = Scratch()
@@ -158,7 +160,7 @@ class ProcessTransport:
         assert self._process.stdout is not None  # noqa: S101
         assert self._process.stderr is not None  # noqa: S101
         with selectors.DefaultSelector() as ready:
-            ready.register(self._process.stdout, selectors.EVENT_READ, self._inbox.put)
+            ready.register(self._process.stdout, selectors.EVENT_READ, self._hand_over)
             ready.register(self._process.stderr, selectors.EVENT_READ, self._add_to_tail)
             while ready.get_map():
                 events = ready.select(_TICK)
@@ -172,8 +174,15 @@ class ProcessTransport:
                         continue
                     ready.unregister(key.fileobj)
                     if key.fileobj is self._process.stdout:
-                        self._inbox.end()
-        self._inbox.end()
+                        self._hand_over(b"")
+        self._hand_over(b"")
+
+    def _hand_over(self, data: bytes) -> None:
+        """Put data, or the end, where `receive` finds it; wait for room until the transport is closed."""
+        while not self._closed:
+            with contextlib.suppress(queue.Full):
+                self._inbox.put(data, timeout=_TICK)
+                return
 
     def _add_to_tail(self, data: bytes) -> None:
         self._tail = (self._tail + data)[-TAIL_BYTES:]
@@ -212,7 +221,13 @@ class ProcessTransport:
 
         Raises TimeoutError when no byte came for `timeout` seconds.
         """
-        return self._inbox.get(timeout)
+        try:
+            data = self._inbox.get(timeout=timeout)
+        except queue.Empty:
+            raise TimeoutError(f"the agent said nothing for {timeout:g} s") from None
+        if not data:
+            self._inbox.put(b"")  # the end, for the next to ask
+        return data
 
     def stderr_tail(self) -> str:
         """Return the end of the agent's standard error, at most 64 KiB."""
@@ -254,8 +269,9 @@ class ProcessTransport:
             self._stdin.close()
         self._end()
         self._signal(signal.SIGKILL)
-        self._inbox.end()
         self._pump.join(timeout=2)
+        with contextlib.suppress(queue.Full):
+            self._inbox.put_nowait(b"")
         with contextlib.suppress(subprocess.TimeoutExpired):
             # Not ended even by SIGKILL: stuck in the kernel (a lost GPU); waiting longer would not help.
             self._process.wait(timeout=0.1)
@@ -276,43 +292,6 @@ class ProcessTransport:
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
-
-
-class Inbox:
-    """A bounded queue of bytes between the thread that reads the agent and the one that asks."""
-
-    def __init__(self) -> None:
-        self._chunks: deque[bytes] = deque()
-        self._held = 0
-        self._ended = False
-        self._changed = threading.Condition()
-
-    def put(self, data: bytes) -> None:
-        """Append data; waits while the queue is full, drops the data once the queue has ended."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._held < INBOX_BYTES)
-            if not self._ended:
-                self._chunks.append(data)
-                self._held += len(data)
-                self._changed.notify_all()
-
-    def end(self) -> None:
-        """Mark the end of the stream; chunks in the queue can still be read."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-
-    def get(self, timeout: float | None) -> bytes:
-        """Return the oldest chunk, or b"" at the end; raises TimeoutError after `timeout` seconds."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._chunks or self._ended, timeout):
-                raise TimeoutError(f"the agent said nothing for {timeout:g} s")
-            if not self._chunks:
-                return b""
-            chunk = self._chunks.popleft()
-            self._held -= len(chunk)
-            self._changed.notify_all()
-            return chunk
 
 
 def no_questions() -> dict[str, str]:
