@@ -60,7 +60,7 @@ class Types:
 
 @dataclass(frozen=True)
 class Explicit:
-    """A model with types: the precision of each node that was typed, and why one is not typed as it was to be."""
+    """A model with types: the precision of each node in floating point, and why one is not typed as it was to be."""
 
     model: onnx.ModelProto
     typed: Mapping[str, Precision]
@@ -157,10 +157,11 @@ class _Writer:
         if kind is not None and slots and any(slots):
             self._write(node, kind, slots)
             return
-        if wish in FLOATS and FLOATS[wish][0] != self._type_of(node):
-            self._why[name] = why or "ONNX has no such type for its operator"
-        elif why and wish is Precision.INT8:
-            self._why[name] = why
+        own = self._type_of(node)
+        if own is not None:
+            self._typed[name] = _NUMBERS[own]
+            if node.op_type not in _TYPED and wish is not None and FLOATS.get(wish, (None,))[0] != own:
+                self._why.setdefault(name, why or "ONNX has no such type for its operator")
         self._keep(node)
 
     def done(self) -> Explicit:

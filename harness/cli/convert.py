@@ -180,16 +180,16 @@ def _lines(table: Sequence[Row], made: Explicit) -> Iterator[str]:
     shown = told if len(told) <= _MOST_LINES else [row for row in told if row.missed]
     wide = max((len(row.node) for row in shown), default=4)
     for row in shown:
+        ran = f"ran {row.ran:<8} " if row.ran else ""
         why = f"  {row.why}" if row.why else ""
-        yield f"{row.node:<{wide}}  {row.operator:<16} ran {row.ran or '-':<8} now {row.typed:<5}{why}".rstrip()
-    for (ran, typed), count in sorted(Counter((row.ran or "-", row.typed) for row in told).items()):
-        yield f"{count} nodes ran in {ran}, are typed {typed}"
+        yield f"{row.node:<{wide}}  {row.operator:<16} {ran}now {row.typed:<5}{why}".rstrip()
+    for (ran, typed), count in sorted(Counter((row.ran, row.typed) for row in table if row.typed).items()):
+        yield f"{count} nodes {f'ran in {ran}, ' if ran else ''}are typed {typed}"
     narrow = [row for row in table if row.ran in ("fp16", "bf16", "int8")]
-    kept = sum(not row.missed for row in narrow)
-    yield (
-        f"{kept} of {len(narrow)} nodes that ran in a narrow type keep it; {made.count('Cast')} Casts and "
-        f"{made.count('QuantizeLinear')} QuantizeLinear are in the graph"
-    )
+    if narrow:
+        kept = sum(not row.missed for row in narrow)
+        yield f"{kept} of {len(narrow)} nodes that ran in a narrow type keep it"
+    yield f"{made.count('Cast')} Casts and {made.count('QuantizeLinear')} QuantizeLinear are in the graph"
     if any(row.ran == Precision.TF32 for row in table):
         yield "TF32 is FP32 in the graph: leave the builder's TF32 on, which is its default"
 
@@ -210,6 +210,7 @@ def _as_json(table: Sequence[Row], made: Explicit, found: Sequence[Proof]) -> di
                 "broken": each.broken,
                 "line": str(each),
                 "nodes": each.ran,
+                "median_ms": each.median_ms,
                 "accuracy": [asdict(output) for output in each.judged.outcome.accuracy],
             }
             for each in found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from harness.judge.cell import Judged
 from harness.judge.reasons import RANK
 from harness.layers.asked import asked
 from harness.layers.datatype import same_precision
+from harness.layers.operators import MULTIPLYING
 from harness.matrix import Target
 from harness.models.own.data import Given, OwnPrepared
 from harness.models.own.model import OwnModel
@@ -54,10 +56,20 @@ class Proof:
 
     @property
     def coarser(self) -> dict[str, Precision]:
-        """Return the nodes that run coarser than they are typed; ONNX Runtime is asked for numbers alone."""
-        baseline = self.judged.cell.target.traits.baseline
-        found = {} if baseline else self.ran
-        return {name: each for name, each in found.items() if _rank(each) < _rank(self.typed[name])}
+        """Return the nodes that run coarser than they are typed; ONNX Runtime is asked for numbers alone.
+
+        Between a Q and a DQ a graph says no more than that values are rounded: a node there that does not multiply may
+        run in the float.
+        """
+        if self.judged.cell.target.traits.baseline:
+            return {}
+        multiplies = {node.name for node in self.judged.outcome.nodes if node.op in MULTIPLYING}
+        return {
+            name: each
+            for name, each in self.ran.items()
+            if _rank(each) < _rank(self.typed[name])
+            and (name in multiplies or self.typed[name] is not Precision.INT8)
+        }
 
     @property
     def as_typed(self) -> int:
@@ -75,6 +87,12 @@ class Proof:
         cls = self.judged.classification.cls
         kept = (*GOOD, Class.PRECISION_LOST)
         return self.tried and (cls not in kept or bool(self.coarser))
+
+    @property
+    def median_ms(self) -> float | None:
+        """Return the median latency, if it was timed."""
+        latency = self.judged.outcome.latency
+        return statistics.median(latency.samples_ms) if latency and latency.samples_ms else None
 
     def __str__(self) -> str:
         """Return the answer in a line."""
@@ -95,6 +113,7 @@ class Proof:
             )
         else:
             said.append(f"numbers not compared: {self.judged.outcome.uncompared or 'built without a GPU to run on'}")
+        said += [f"{self.median_ms:.3f} ms"] if self.median_ms is not None else []
         return f"{target.name}: {'; '.join(said)}"
 
 
@@ -105,17 +124,15 @@ def _rank(word: str) -> float:
 def rows(model: onnx.ModelProto, wishes: Wishes, made: Explicit) -> tuple[Row, ...]:
     """Return the table, node by node in the order of the old model."""
     # What was there already counts too: Q/DQ, and tensors in narrow types.
-    now = {node.name: node.precision for node in asked(made.model)}
-    return tuple(
-        Row(
-            node.name,
-            node.op,
-            str(wishes.ran.get(node.name, "")),
-            str(made.typed.get(node.name) or now.get(node.name) or Precision.FP32),
-            made.why.get(node.name) or wishes.notes.get(node.name, ""),
-        )
-        for node in asked(model)
-    )
+    asks = {node.name: node.precision for node in asked(made.model)}
+    found = []
+    for node in asked(model):
+        typed = str(made.typed.get(node.name, ""))
+        if typed != Precision.INT8:
+            typed = asks.get(node.name) or typed
+        why = made.why.get(node.name) or wishes.notes.get(node.name, "")
+        found.append(Row(node.name, node.op, str(wishes.ran.get(node.name, "")), typed, why if typed else ""))
+    return tuple(found)
 
 
 def proofs(
@@ -126,7 +143,7 @@ def proofs(
     if not isinstance(ready, Refused):
         given = replace(given, inputs=ready.inputs, expected=ready.reference.outputs or {})
     profiles = old.variant.recipe.profiles
-    with Tries(via=via, prepared=BuiltOrRun(given, runs=True)) as tries:
+    with Tries(via=via, prepared=BuiltOrRun(given, runs=True, timed=True)) as tries:
         for target in targets:
             typing = Typing.GRAPH if target.traits.graph_alone else Typing.STRONG
             recipe = Recipe(typing=typing, profiles=profiles)
