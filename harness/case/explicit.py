@@ -277,7 +277,8 @@ class _Writer:
             # The rounding in between was not done by an engine that ran both sides in one type.
             return self._version(source, kind)
         name = tensor if kind == self._floats[tensor] else self._free(f"{tensor}/{_NUMBERS[kind]}")
-        source = self._version(tensor, native)
+        if not source or source in self._floats:
+            source = self._version(tensor, native)
         self._nodes.append(helper.make_node("Cast", [source], [name], name=f"{name}/Cast", to=kind))
         return name
 

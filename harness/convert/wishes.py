@@ -20,22 +20,29 @@ from harness.case.graph_reader import GraphReader, inferred, reads, sorted_nodes
 from harness.case.model import effective_name
 from harness.errors import HandledError
 from harness.layers.asked import asked
-from harness.layers.compute import is_compute
+from harness.layers.compute import is_compute, layer_precision
 from harness.layers.operators import MOVING
-from harness.layers.parse import parse_layers
+from harness.layers.parse import Names, parse_layers
 from harness.layers.precision import node_precision
+from harness.layers.tensorrt import tensor_use
 from harness.record.outcome import Layer, Node
 from harness.words import Precision
 
 #: A log's own words before the layers of the inspector, and before a calibration cache, in a record's log.
 _INSPECTOR = re.compile(r"^\[inspector\] (?=\{)", re.MULTILINE)
 _CACHE = re.compile(r"^TRT-\d+-\w*Calibration\w*\n(?P<lines>(?:.*: [0-9a-f]{1,8}\n?)*)", re.MULTILINE)
+#: A layer in a verbose log before 10, `Layer(CaskConvolution): a, Tactic: 0x1, b (Int8[1,3:32,64,64]) -> c (Half[1,8,64,64])`.
+_LISTED = re.compile(
+    r"^(?:\[.*\] )?Layer\((?P<type>\w+)\): (?P<name>.*), Tactic: \w+, (?P<reads>.*) -> (?P<makes>.*)$", re.MULTILINE
+)
+_EDGE = re.compile(r"(?P<name>[^ ](?:.(?!\), ))*?) \((?P<type>[A-Za-z0-9]+)\[[^\]]*\]\)(?:, |$)")
 _SCALE = re.compile(r"(?P<name>.*): (?P<bits>[0-9a-f]{1,8})")
 #: NVIDIA's rules: these stay in FP32 beside a narrow float.
 _KEPT = re.compile(
-    r"(?:Layer|Instance|Group|RMS|Lp|MeanVariance|SimplifiedLayer|SkipLayer)Normalization|(?:Log)?Softmax|Softplus"
-    r"|Reduce(?!Max|Min)\w+|GlobalLpPool|Pow|Exp|Log|Sqrt|CumSum|LogSumExp|LRN|Erf"
+    r"(?:Layer|Instance|Group|RMS|Lp|MeanVariance|SimplifiedLayer|SkipLayer)Normalization|(?:Log)?Softmax"
+    r"|Reduce(?!Max|Min)\w+|GlobalLpPool|Pow|Exp|Log|Sqrt|CumSum|LogSumExp|LRN"
 )
+_OF_SHAPES = frozenset({"Shape", "Size"})
 _BY_RULE = "by NVIDIA's rules: {}"
 _NARROW = (Precision.FP16, Precision.BF16)
 
@@ -72,16 +79,29 @@ def read_account(text: str, nodes: Sequence[Node], label: str) -> Account:
         report = parse_layers("inspector", body, nodes=nodes)
     else:
         report = parse_layers("verbose_log", text, nodes=nodes)
-    if not report.layers:
+    layers = report.layers or tuple(_listed(text, nodes))
+    if not layers:
         raise HandledError(
             f"{label}: lists no layers of an engine; give a verbose build log (trtexec --verbose "
             "--profilingVerbosity=detailed), the JSON of --exportLayerInfo, or a record"
         )
-    if not any(each.type or each.inputs for each in report.layers):
+    if not any(each.type or each.inputs for each in layers):
         raise HandledError(
             f"{label}: lists the names of layers without their types; build with --profilingVerbosity=detailed"
         )
-    return Account(report.layers, read_scales(text))
+    return Account(layers, read_scales(text))
+
+
+def _listed(text: str, nodes: Sequence[Node]) -> Iterator[Layer]:
+    """Yield the layers as a verbose log before 10 lists them, a line each."""
+    names = Names(nodes)
+    for line in _LISTED.finditer(text):
+        sides = [
+            tuple(tensor_use(each["name"], (), each["type"], "") for each in _EDGE.finditer(line[side]))
+            for side in ("reads", "makes")
+        ]
+        layer = Layer(line["name"], line["type"], "", inputs=sides[0], outputs=sides[1])
+        yield replace(layer, precision=str(layer_precision(layer)), onnx_nodes=names.map(layer.name))
 
 
 def read_scales(text: str) -> dict[str, float]:
@@ -151,9 +171,13 @@ def by_rules(model: onnx.ModelProto, narrow: Precision) -> Wishes:
     So is a node between such alone, and one whose weights are beyond the range of FP16.
     """
     graph, types, notes = GraphReader(inferred(model)), dict[str, Precision](), dict[str, str]()
-    nodes = sorted_nodes(graph.nodes)
+    nodes, data = sorted_nodes(graph.nodes), set(graph.inputs)
     for node in nodes:
-        name, kept = effective_name(node), _KEPT.fullmatch(node.op_type)
+        if node.op_type not in _OF_SHAPES and not data.isdisjoint(reads(node)):
+            data.update(node.output)
+        # A scalar that is made of shapes alone is not summed up over data.
+        kept = _KEPT.fullmatch(node.op_type) if data.intersection(node.output) else None
+        name = effective_name(node)
         large = narrow is Precision.FP16 and any(_is_large(graph, each) for each in node.input)
         types[name] = Precision.FP32 if kept or large else narrow
         if kept or large:
