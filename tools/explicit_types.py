@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 
 from harness.case import Recipe, Typing, Variant, effective_name
-from harness.case.explicit import Types, explicit
+from harness.case.explicit import NodeTypes, explicit
 from harness.case.graph_reader import sorted_nodes
 from harness.case.registry import load_declared
 from harness.case.twins import FILE, write_types
@@ -29,7 +29,7 @@ def _of_a_builder(recipe: Recipe) -> bool:
     return bool(recipe.flags) and not (recipe.calibrator and recipe.calibrator.fault)
 
 
-def _types(variant: Variant, record: Outcome, log: str) -> Types | None:
+def _types(variant: Variant, record: Outcome, log: str) -> NodeTypes | None:
     """Return the types of a variant, if all are told and they are not those that its graph has already."""
     model = onnx.load_model_from_string(variant.model_bytes())
     if any(quantises(node.op_type) for node in model.graph.node):
@@ -43,7 +43,7 @@ def _types(variant: Variant, record: Outcome, log: str) -> Types | None:
     return None if old == new and variant.recipe.typing is not Typing.WEAK else wishes.types
 
 
-def _found(archives: list[str]) -> Iterator[tuple[str, str, Types]]:
+def _found(archives: list[str]) -> Iterator[tuple[str, str, NodeTypes]]:
     variants = {(case.name, each.name): each for case in load_declared(CASES) for each in case}
     for path in archives:
         archive = read(Path(path))

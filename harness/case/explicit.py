@@ -21,13 +21,13 @@ from harness.case.model import effective_name
 from harness.words import Precision
 
 #: ONNX's element type of each float, and its name in ONNX's schemas.
-FLOATS = {
+FLOATS: dict[Precision, tuple[int, str]] = {
     Precision.FP32: (TensorProto.FLOAT, "tensor(float)"),
     Precision.TF32: (TensorProto.FLOAT, "tensor(float)"),
     Precision.FP16: (TensorProto.FLOAT16, "tensor(float16)"),
     Precision.BF16: (TensorProto.BFLOAT16, "tensor(bfloat16)"),
 }
-_NUMBERS = {number: word for word, (number, _) in reversed(FLOATS.items())}
+_NUMBERS: dict[int, Precision] = {number: word for word, (number, _) in reversed(FLOATS.items())}
 _FP32 = TensorProto.FLOAT
 #: An attribute names the type of their output, or they bring one into the graph.
 _TYPED = frozenset(
@@ -41,11 +41,13 @@ _WEIGHTS = {"Conv": (1, 0), "ConvTranspose": (1, 1), "Gemm": (1, 1), "MatMul": (
 _MATRIX = 2
 #: The first opset whose Q/DQ takes scales in FP16 and BF16.
 _NARROW_SCALES = 19
+#: The first opset whose convolutions take BF16.
+_BF16_SINCE = 22
 _MOST = 127
 
 
 @dataclass(frozen=True)
-class Types:
+class NodeTypes:
     """The precision that each node is to run in, by its effective name, and the scale of each tensor in INT8."""
 
     nodes: Mapping[str, Precision]
@@ -71,7 +73,7 @@ class Explicit:
         return sum(node.op_type in operators for node in self.model.graph.node)
 
 
-def explicit(model: onnx.ModelProto, types: Types) -> Explicit:
+def explicit(model: onnx.ModelProto, types: NodeTypes) -> Explicit:
     """Return a model whose graph has these types; the one given is not changed."""
     writer = _Writer(_raised(model, types), types)
     for node in sorted_nodes(writer.model.graph.node):
@@ -79,19 +81,19 @@ def explicit(model: onnx.ModelProto, types: Types) -> Explicit:
     return writer.done()
 
 
-def _raised(model: onnx.ModelProto, types: Types) -> onnx.ModelProto:
-    """Return a model at an opset whose Q/DQ takes the narrow float, if it needs one and can be brought there."""
-    needs = bool(types.scales) and types.float is not Precision.FP32
-    if needs and opsets(model).get("", 0) < _NARROW_SCALES:
-        try:
-            raised = onnx.version_converter.convert_version(model, _NARROW_SCALES)
-        except Exception:  # noqa: BLE001  (the converter raises anything for unknown operators)
-            return model
-        if [effective_name(each) for each in raised.graph.node] == [
-            effective_name(each) for each in model.graph.node
-        ]:
-            return raised
-    return model
+def _raised(model: onnx.ModelProto, types: NodeTypes) -> onnx.ModelProto:
+    """Return a model at an opset that has the types, if it needs one and can be brought there."""
+    needed = _BF16_SINCE if Precision.BF16 in types.nodes.values() else 0
+    if types.scales and types.float is not Precision.FP32:
+        needed = max(needed, _NARROW_SCALES)
+    if opsets(model).get("", 0) >= needed:
+        return model
+    try:
+        raised = onnx.version_converter.convert_version(model, needed)
+    except Exception:  # noqa: BLE001  (the converter raises anything for unknown operators)
+        return model
+    names = [[effective_name(node) for node in each.graph.node] for each in (model, raised)]
+    return raised if names[0] == names[1] else model
 
 
 def float_slots(
@@ -122,7 +124,7 @@ def float_slots(
 class _Writer:
     """The typed graph while it is written, node by node; `model` is the one to type."""
 
-    def __init__(self, model: onnx.ModelProto, types: Types) -> None:
+    def __init__(self, model: onnx.ModelProto, types: NodeTypes) -> None:
         self.model = onnx.ModelProto()
         self.model.CopyFrom(model)
         self._types = types
@@ -138,7 +140,9 @@ class _Writer:
         self._nodes: list[onnx.NodeProto] = []
         self._typed: dict[str, Precision] = {}
         self._why: dict[str, str] = {}
-        self._taken = {each.name for each in (*model.graph.input, *model.graph.initializer)}
+        self._taken = {each.name for each in model.graph.input} | {
+            each.name for each in model.graph.initializer
+        }
         self._taken |= {name for node in model.graph.node for name in node.output}
 
     def take(self, node: onnx.NodeProto) -> None:
@@ -177,10 +181,11 @@ class _Writer:
                 wanted.update(reads(node))
         del graph.node[:]
         graph.node.extend(reversed(live))
-        for stored in (graph.initializer, graph.value_info):
-            kept = [each for each in stored if each.name in wanted]
-            del stored[:]
-            stored.extend(kept)
+        stored = [each for each in graph.initializer if each.name in wanted]
+        values = [each for each in graph.value_info if each.name in wanted]
+        del graph.initializer[:], graph.value_info[:]
+        graph.initializer.extend(stored)
+        graph.value_info.extend(values)
         return Explicit(self.model, self._typed, self._why)
 
     def _kept(self, node: onnx.NodeProto) -> str:
@@ -219,7 +224,9 @@ class _Writer:
     def _keep(self, node: onnx.NodeProto) -> None:
         """Write a node as it is; a Cast reads the tensor in the type that it comes in."""
         if node.op_type == "Cast" and (native := self._native.get(node.input[0])) is not None:
-            made = helper.make_node("Cast", [self._version(node.input[0], native)], node.output, name=node.name)
+            made = helper.make_node(
+                "Cast", [self._version(node.input[0], native)], node.output, name=node.name
+            )
             made.attribute.extend(node.attribute)
             if attribute(node, "to") == native:
                 made = helper.make_node("Identity", made.input, node.output, name=node.name)
@@ -352,18 +359,22 @@ class _Writer:
         others = tuple(each for each in range(values.ndim) if each != axis)
         largest = np.abs(values).max(axis=others if axis < values.ndim else None)
         scale = _narrowed(np.where(largest > 0, largest, 1) / _MOST, self._around)
-        spread = scale.reshape([-1 if each == axis else 1 for each in range(values.ndim)]) if scale.ndim else scale
+        spread = (
+            scale.reshape([-1 if each == axis else 1 for each in range(values.ndim)]) if scale.ndim else scale
+        )
         stored = np.clip(np.rint(values / spread), -_MOST, _MOST).astype(np.int8)
         name = self._constant(f"{tensor}/int8", stored, TensorProto.INT8)
         zero = self._constant(f"{tensor}/zero", np.zeros(scale.shape, np.int8), TensorProto.INT8)
-        return self._reader(tensor, name, scale, zero, **({"axis": axis} if scale.ndim else {}))
+        return self._reader(tensor, name, scale, zero, *([axis] if scale.ndim else []))
 
     def _reader(
-        self, tensor: str, quantised: str, scale: npt.NDArray[np.float32], zero: str, **axis: int
+        self, tensor: str, quantised: str, scale: npt.NDArray[np.float32], zero: str, *along: int
     ) -> str:
         made = self._free(f"{tensor}/dequantized")
         inputs = [quantised, self._scale(tensor, scale, self._around), zero]
-        self._nodes.append(helper.make_node("DequantizeLinear", inputs, [made], name=f"{made}/DQ", **axis))
+        node = helper.make_node("DequantizeLinear", inputs, [made], name=f"{made}/DQ")
+        node.attribute.extend(helper.make_attribute("axis", axis) for axis in along)
+        self._nodes.append(node)
         return made
 
     def _scale(self, tensor: str, scale: npt.NDArray[np.float32], kind: int) -> str:

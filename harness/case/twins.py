@@ -1,21 +1,22 @@
 """Explicit twins: the variants whose types a builder chose, again, with those types written into the graph.
 
-`explicit.json` beside the case modules holds what TensorRT 10.6.0 chose for each: the nodes by precision, and the scales
-of its calibration cache. `tools/explicit_types.py` makes it of records.
+`explicit.json` beside the case modules holds what TensorRT 10.6.0 chose for each: the nodes by precision, and the
+scales of its calibration cache. `tools/explicit_types.py` makes it of records.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import onnx
 
 from harness.bounded import parse_json, read_bytes
-from harness.case.explicit import Types, explicit
+from harness.case.explicit import NodeTypes, explicit
 from harness.case.model import Case, Recipe, Variant
 from harness.errors import HandledError
 from harness.words import Precision, Role, Typing
@@ -24,24 +25,13 @@ FILE = "explicit.json"
 _MOST_BYTES = 4 << 20
 
 
-@dataclass(frozen=True)
-class _Built:
-    """Builds a variant's model, and writes types into its graph."""
-
-    build: Callable[[], onnx.ModelProto]
-    types: Types
-
-    def __call__(self) -> onnx.ModelProto:
-        return explicit(self.build(), self.types).model
-
-
 def with_twins(case: Case, file: Path) -> Case:
     """Return a case with the explicit twins that a file has for its variants; raises HandledError if it is damaged."""
     known = _read(file).get(case.name, {})
     return replace(case, variants=(*case.variants, *_twins(case, known))) if known else case
 
 
-def _read(file: Path) -> Mapping[str, Mapping[str, Types]]:
+def _read(file: Path) -> Mapping[str, Mapping[str, NodeTypes]]:
     if not file.is_file():
         return {}
     try:
@@ -54,14 +44,14 @@ def _read(file: Path) -> Mapping[str, Mapping[str, Types]]:
         raise HandledError(f"{file}: is no file of types ({error}); make it anew, or remove it") from error
 
 
-def read_types(entry: Mapping[str, Any]) -> Types:
+def read_types(entry: Mapping[str, Any]) -> NodeTypes:
     """Return the types of an entry; raises ValueError, TypeError or LookupError if it is damaged."""
     nodes = {node: Precision(word) for word, names in entry["nodes"].items() for node in names}
     scales = {name: struct.unpack(">f", bytes.fromhex(bits))[0] for name, bits in entry["scales"].items()}
-    return Types(nodes, scales)
+    return NodeTypes(nodes, scales)
 
 
-def write_types(types: Types) -> dict[str, Any]:
+def write_types(types: NodeTypes) -> dict[str, Any]:
     """Return the entry of types: names by precision, and scales as a calibration cache has them."""
     by_word: dict[str, list[str]] = {}
     for node, precision in types.nodes.items():
@@ -72,14 +62,14 @@ def write_types(types: Types) -> dict[str, Any]:
     }
 
 
-def _twins(case: Case, known: Mapping[str, Types]) -> Iterator[Variant]:
+def _twins(case: Case, known: Mapping[str, NodeTypes]) -> Iterator[Variant]:
     for variant in case.variants:
         if variant.name in known:
             recipe = variant.recipe
             yield Variant(
                 name=f"{variant.name}-explicit",
-                title=f"{variant.title}: with the types that TensorRT 10.6.0 ran in written into the graph",
-                build=_Built(variant.build, known[variant.name]),
+                title=f"The graph of {variant.name}, with the types in it that TensorRT 10.6.0 ran it in",
+                build=partial(_explicit, variant.build, known[variant.name]),
                 recipe=Recipe(
                     Typing.STRONG,
                     parser_flags=recipe.parser_flags,
@@ -89,3 +79,7 @@ def _twins(case: Case, known: Mapping[str, Types]) -> Iterator[Variant]:
                 role=Role.TWIN,
                 counterpart=variant.name,
             )
+
+
+def _explicit(build: Callable[[], onnx.ModelProto], types: NodeTypes) -> onnx.ModelProto:
+    return explicit(build(), types).model

@@ -26,22 +26,25 @@ from harness.cli.options import (
 )
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
-from harness.convert.proof import Proof, Row, proofs, rows
-from harness.convert.wishes import Account, Wishes, as_it_ran, by_rules, kept_in_fp32, read_account, read_scales
+from harness.convert.proof import Rebuilt, TypedNode, own, rebuilt, rows
+from harness.convert.wishes import (
+    Account,
+    Wishes,
+    as_it_ran,
+    by_rules,
+    kept_in_fp32,
+    read_account,
+    read_scales,
+)
 from harness.errors import HandledError
 from harness.layers.asked import asked
-from harness.matrix import Matrix, Target
+from harness.matrix import Target
 from harness.models.gate import deciding
-from harness.models.graphs import outside
-from harness.models.own.data import Given
-from harness.models.own.model import OwnModel, Wanted, load_own
-from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.reading import read_beside
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from harness.run.numbers.given import read_npz
 from harness.share.submission import SUFFIX, read
-from harness.words import Engine, Precision, Typing
+from harness.words import Engine, Precision
 
 _REMEDY = "give the path of an .onnx file"
 #: Bytes of a log that is read, and lines of the table without a summary.
@@ -57,7 +60,9 @@ def add_convert(command: argparse.ArgumentParser) -> None:
         "the scales of the calibration cache. It is then built and run by the strongly typed engines that are here. "
         "The exit code is 1 where a node runs coarser than it is typed, or numbers are off."
     )
-    command.add_argument("model", type=Path, metavar="MODEL", help="the .onnx file that the old engine was built of")
+    command.add_argument(
+        "model", type=Path, metavar="MODEL", help="the .onnx file that the old engine was built of"
+    )
     types = command.add_mutually_exclusive_group(required=True)
     types.add_argument(
         "--as",
@@ -71,13 +76,20 @@ def add_convert(command: argparse.ArgumentParser) -> None:
     types.add_argument(
         "--bf16", dest="rules", action="store_const", const=Precision.BF16, help="BF16 by NVIDIA's rules"
     )
-    command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="write the model there")
     command.add_argument(
-        "--calibration-cache", type=Path, metavar="FILE", help="TensorRT's, with the scales of what ran in INT8"
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="write the model there"
+    )
+    command.add_argument(
+        "--calibration-cache",
+        type=Path,
+        metavar="FILE",
+        help="TensorRT's, with the scales of what ran in INT8",
     )
     command.add_argument("--keep-fp32", metavar="PATTERN", help="nodes whose name holds it stay in FP32")
     command.add_argument("--shapes", default="", metavar="SPEC", help="of dynamic inputs: images:1x3x640x640")
-    command.add_argument("--inputs", type=Path, metavar="FILE", help="an .npz with an array for each network input")
+    command.add_argument(
+        "--inputs", type=Path, metavar="FILE", help="an .npz with an array for each network input"
+    )
     command.add_argument(
         "--on",
         action="append",
@@ -94,12 +106,14 @@ def do_convert(options: argparse.Namespace) -> int:
     writable_file(options.output, "-o")
     model, weights = read_beside(options.model, _REMEDY)
     if weights is not None and options.output.resolve().parent != options.model.resolve().parent:
-        raise HandledError(f"-o {options.output}: its weights stay in files beside {options.model}; write it there too")
-    wishes = _wishes(options, model)
+        raise HandledError(
+            f"-o {options.output}: its weights stay in files beside {options.model}; write it there too"
+        )
+    targets, wishes = _targets(options), _wishes(options, model)
     made = explicit(model, wishes.types)
     write_file(options.output, serialise(made.model))
     table = rows(model, wishes, made)
-    found = list(_proved(options, made))
+    found = list(_proved(options, made, targets))
     if options.json:
         print_json(_as_json(table, made, found))
     else:
@@ -145,36 +159,33 @@ def _text(path: Path) -> str:
         raise HandledError(f"{path}: cannot be read ({error.strerror}); give another file") from error
 
 
-def _proved(options: argparse.Namespace, made: Explicit) -> Iterator[Proof]:
-    """Yield the answers of the engines that are to show it."""
-    if options.on == ["none"]:
+def _proved(options: argparse.Namespace, made: Explicit, targets: Sequence[Target]) -> Iterator[Rebuilt]:
+    """Yield the answers of the engines that are to show it, of those that nobody named only if they are here."""
+    if not targets:
         return
-    matrix = load_targets(argparse.Namespace(**{**vars(options), "targets": options.on}))
-    shapes = parse_shapes(options.shapes, "--shapes")
-    arrays = read_npz(options.inputs, "--inputs") if options.inputs else {}
-    wanted = Wanted(
-        Typing.STRONG, shapes=Shapes(optimum=shapes), arrays={name: each.shape for name, each in arrays.items()}
-    )
-    old: OwnModel = load_own(options.model, wanted)
+    old, given = own(options.model, options.shapes, options.inputs)
     with Doing() as doing:
-        targets = _targets(matrix, options.on)
-        for each in proofs(old, made, targets, Given(inputs=arrays, weights=old.weights), options.via):
+        for each in rebuilt(old, made, targets, given, options.via):
             doing.now(f"{each.judged.cell.target.name} is done")
             if each.tried or options.on:
                 yield each
 
 
-def _targets(matrix: Matrix, named: Sequence[str]) -> list[Target]:
+def _targets(options: argparse.Namespace) -> list[Target]:
     """Return the named targets, else the newest of each engine; of TensorRT only strongly typed ones."""
-    names = named or deciding(matrix)
-    found = [each for each in matrix if each.name in names]
+    if options.on == ["none"]:
+        return []
+    matrix = load_targets(options)
+    found = list(matrix.only(options.on or deciding(matrix)))
     for each in found:
         if each.engine is Engine.TENSORRT and Version(each.version) < _STRONG_SINCE:
-            raise HandledError(f"--on {each.name}: {each.label} has no strongly typed networks; name a later one")
+            raise HandledError(
+                f"--on {each.name}: {each.label} has no strongly typed networks; name a later one"
+            )
     return found
 
 
-def _lines(table: Sequence[Row], made: Explicit) -> Iterator[str]:
+def _lines(table: Sequence[TypedNode], made: Explicit) -> Iterator[str]:
     """Yield the table, of a large model only the nodes that differ, and the sums."""
     told = [row for row in table if row.ran or row.why]
     shown = told if len(told) <= _MOST_LINES else [row for row in told if row.missed]
@@ -194,12 +205,12 @@ def _lines(table: Sequence[Row], made: Explicit) -> Iterator[str]:
         yield "TF32 is FP32 in the graph: leave the builder's TF32 on, which is its default"
 
 
-def _coarser(proof: Proof) -> Iterator[str]:
+def _coarser(proof: Rebuilt) -> Iterator[str]:
     for node, precision in proof.coarser.items():
         yield f"  {node} is typed {proof.typed[node]} and runs in {precision}"
 
 
-def _as_json(table: Sequence[Row], made: Explicit, found: Sequence[Proof]) -> dict[str, object]:
+def _as_json(table: Sequence[TypedNode], made: Explicit, found: Sequence[Rebuilt]) -> dict[str, object]:
     return {
         "nodes": [asdict(row) | {"missed": row.missed} for row in table],
         "casts": made.count("Cast"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import onnx
 
@@ -18,15 +19,17 @@ from harness.layers.datatype import same_precision
 from harness.layers.operators import MULTIPLYING
 from harness.matrix import Target
 from harness.models.own.data import Given, OwnPrepared
-from harness.models.own.model import OwnModel
+from harness.models.own.model import OwnModel, Wanted, load_own
+from harness.models.own.shapes import Shapes, parse_shapes
 from harness.models.trying import BuiltOrRun, Tries
+from harness.run.numbers.given import read_npz
 from harness.run.prepared import Refused
 from harness.run.provision.model import Via
 from harness.words import GOOD, UNJUDGED, Class, Precision, Typing
 
 
 @dataclass(frozen=True)
-class Row:
+class TypedNode:
     """A node: the precision that it ran in, that it is typed in now, and why these differ or who decided."""
 
     node: str
@@ -42,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Proof:
+class Rebuilt:
     """An engine's answer to the converted model, and the precision there of each node that it tells of."""
 
     judged: Judged
@@ -112,7 +115,9 @@ class Proof:
                 f"off the old model by {rel:.1e} of its magnitude, cosine {cosine:.5f}, {beyond} the tolerance"
             )
         else:
-            said.append(f"numbers not compared: {self.judged.outcome.uncompared or 'built without a GPU to run on'}")
+            said.append(
+                f"numbers not compared: {self.judged.outcome.uncompared or 'built without a GPU to run on'}"
+            )
         said += [f"{self.median_ms:.3f} ms"] if self.median_ms is not None else []
         return f"{target.name}: {'; '.join(said)}"
 
@@ -121,7 +126,7 @@ def _rank(word: str) -> float:
     return RANK.get(Precision(word), 0.0) if word else 0.0
 
 
-def rows(model: onnx.ModelProto, wishes: Wishes, made: Explicit) -> tuple[Row, ...]:
+def rows(model: onnx.ModelProto, wishes: Wishes, made: Explicit) -> tuple[TypedNode, ...]:
     """Return the table, node by node in the order of the old model."""
     # What was there already counts too: Q/DQ, and tensors in narrow types.
     asks = {node.name: node.precision for node in asked(made.model)}
@@ -131,13 +136,25 @@ def rows(model: onnx.ModelProto, wishes: Wishes, made: Explicit) -> tuple[Row, .
         if typed != Precision.INT8:
             typed = asks.get(node.name) or typed
         why = made.why.get(node.name) or wishes.notes.get(node.name, "")
-        found.append(Row(node.name, node.op, str(wishes.ran.get(node.name, "")), typed, why if typed else ""))
+        found.append(
+            TypedNode(node.name, node.op, str(wishes.ran.get(node.name, "")), typed, why if typed else "")
+        )
     return tuple(found)
 
 
-def proofs(
+def own(model: Path, shapes: str, inputs: Path | None) -> tuple[OwnModel, Given]:
+    """Return the old model as the user has it, and the data for it; `shapes` and `inputs` are as check takes them."""
+    arrays = read_npz(inputs, "--inputs") if inputs else {}
+    sizes = Shapes(optimum=parse_shapes(shapes, "--shapes"))
+    found = load_own(
+        model, Wanted(Typing.STRONG, shapes=sizes, arrays={name: each.shape for name, each in arrays.items()})
+    )
+    return found, Given(inputs=arrays, weights=found.weights)
+
+
+def rebuilt(
     old: OwnModel, made: Explicit, targets: Sequence[Target], given: Given, via: Via = "auto"
-) -> Iterator[Proof]:
+) -> Iterator[Rebuilt]:
     """Yield the answer of each target to the converted model, whose numbers are held to the old one's reference."""
     ready = OwnPrepared({old.variant.name: given}).make(old.variant, lambda: True)
     if not isinstance(ready, Refused):
@@ -147,4 +164,4 @@ def proofs(
         for target in targets:
             typing = Typing.GRAPH if target.traits.graph_alone else Typing.STRONG
             recipe = Recipe(typing=typing, profiles=profiles)
-            yield Proof(tries.judged(made.model.SerializeToString(), target, recipe), made.typed)
+            yield Rebuilt(tries.judged(made.model.SerializeToString(), target, recipe), made.typed)

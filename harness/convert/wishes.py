@@ -1,9 +1,9 @@
 """An engine's own account, or NVIDIA's rules -> the type that each node of a model is to have.
 
-The account is a verbose log, the inspector's JSON, or a record of a cell. A node that multiplies in INT8 reads INT8, and
-so does a fused layer of INT8: the tensors that enter it, and those that leave one that does not multiply, get Q/DQ with
-the scale of the calibration cache. NVIDIA's rules decide where an account is silent, inside a compiled region, if the
-engine had a narrow float at all: norms, softmax and reductions stay in FP32.
+The account is a verbose log, the inspector's JSON, or a record of a cell. The tensors that enter a layer of INT8, and
+those that leave one that does not multiply, get Q/DQ with the scales of the calibration cache. NVIDIA's rules decide
+where an account is silent, inside a compiled region, if the engine had a narrow float at all: norms, softmax and
+reductions stay in FP32.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from harness.case.explicit import FLOATS, Types
+from harness.case.explicit import FLOATS, NodeTypes
 from harness.case.graph_reader import GraphReader, inferred, reads, sorted_nodes
 from harness.case.model import effective_name
 from harness.errors import HandledError
@@ -31,9 +31,10 @@ from harness.words import Precision
 #: A log's own words before the layers of the inspector, and before a calibration cache, in a record's log.
 _INSPECTOR = re.compile(r"^\[inspector\] (?=\{)", re.MULTILINE)
 _CACHE = re.compile(r"^TRT-\d+-\w*Calibration\w*\n(?P<lines>(?:.*: [0-9a-f]{1,8}\n?)*)", re.MULTILINE)
-#: A layer in a verbose log before 10, `Layer(CaskConvolution): a, Tactic: 0x1, b (Int8[1,3:32,64,64]) -> c (Half[1,8,64,64])`.
+#: A layer in a verbose log before 10: `Layer(CaskConvolution): a, Tactic: 0x1, b (Int8[1,3:32,8,8]) -> c (Half[1,8])`.
 _LISTED = re.compile(
-    r"^(?:\[.*\] )?Layer\((?P<type>\w+)\): (?P<name>.*), Tactic: \w+, (?P<reads>.*) -> (?P<makes>.*)$", re.MULTILINE
+    r"^(?:\[.*\] )?Layer\((?P<type>\w+)\): (?P<name>.*), Tactic: \w+, (?P<reads>.*) -> (?P<makes>.*)$",
+    re.MULTILINE,
 )
 _EDGE = re.compile(r"(?P<name>[^ ](?:.(?!\), ))*?) \((?P<type>[A-Za-z0-9]+)\[[^\]]*\]\)(?:, |$)")
 _SCALE = re.compile(r"(?P<name>.*): (?P<bits>[0-9a-f]{1,8})")
@@ -64,7 +65,7 @@ class Account:
 class Wishes:
     """The types that nodes are to have, the words of the account on each, and why one differs from it."""
 
-    types: Types
+    types: NodeTypes
     ran: Mapping[str, Precision]
     notes: Mapping[str, str]
 
@@ -108,7 +109,9 @@ def read_scales(text: str) -> dict[str, float]:
     """Return the scales of a calibration cache of TensorRT, which may stand in a log."""
     found = _CACHE.search(text)
     lines = (_SCALE.fullmatch(line) for line in (found["lines"].splitlines() if found else ()))
-    return {each["name"]: struct.unpack(">f", bytes.fromhex(each["bits"].zfill(8)))[0] for each in lines if each}
+    return {
+        each["name"]: struct.unpack(">f", bytes.fromhex(each["bits"].zfill(8)))[0] for each in lines if each
+    }
 
 
 def as_it_ran(model: onnx.ModelProto, account: Account) -> Wishes:
@@ -130,7 +133,7 @@ def as_it_ran(model: onnx.ModelProto, account: Account) -> Wishes:
             wanted[node.name] = known
     graph = GraphReader(inferred(model))
     scales = _scaled(graph, _in_int8(graph, account.layers), account.scales)
-    return Wishes(Types(wanted, scales), ran, notes)
+    return Wishes(NodeTypes(wanted, scales), ran, notes)
 
 
 def _in_int8(graph: GraphReader, layers: Iterable[Layer]) -> Iterator[str]:
@@ -159,7 +162,9 @@ def _scaled(graph: GraphReader, tensors: Iterable[str], scales: Mapping[str, flo
         while source not in scales and source not in seen:
             seen.add(source)
             maker = graph.producer(source)
-            source = maker.input[0] if maker is not None and maker.op_type in MOVING and maker.input else source
+            source = (
+                maker.input[0] if maker is not None and maker.op_type in MOVING and maker.input else source
+            )
         if scales.get(source, 0) > 0 and tensor not in graph.constants:
             found[tensor] = scales[source]
     return found
@@ -190,7 +195,7 @@ def by_rules(model: onnx.ModelProto, narrow: Precision) -> Wishes:
         if len(inside) > 1 and all(inside):
             types[effective_name(node)] = Precision.FP32
             notes[effective_name(node)] = _BY_RULE.format("it stands between nodes that stay in FP32")
-    return Wishes(Types(types), {}, notes)
+    return Wishes(NodeTypes(types), {}, notes)
 
 
 def _is_large(graph: GraphReader, tensor: str) -> bool:
