@@ -17,7 +17,7 @@ import msgspec
 
 from harness.bounded import parse_json, read_bytes
 from harness.case import Case, Expectation
-from harness.history.runs import read_history, update_history
+from harness.history import read_history, update_history
 from harness.known.claim import says
 from harness.known.further import Further
 from harness.known.listed import Objection
