@@ -46,6 +46,7 @@ _KEPT = re.compile(
 _OF_SHAPES = frozenset({"Shape", "Size"})
 _BY_RULE = "by NVIDIA's rules: {}"
 _NARROW = (Precision.FP16, Precision.BF16)
+_TAKEN = (*_NARROW, Precision.INT8)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def as_it_ran(model: onnx.ModelProto, account: Account) -> Wishes:
         if known is Precision.UNKNOWN:
             wanted[node.name] = ruled.get(node.name, Precision.FP32)
             notes[node.name] = _BY_RULE.format("the account does not tell")
-        elif known is not None and not (known in (Precision.FP32, Precision.TF32) and node.op in MOVING):
+        elif known in _TAKEN or (known in FLOATS and node.op not in MOVING):
             wanted[node.name] = known
     graph = GraphReader(inferred(model))
     scales = _scaled(graph, _in_int8(graph, account.layers), account.scales)
