@@ -14,8 +14,7 @@ from google.protobuf.message import DecodeError
 from harness.bounded import LARGE, check_file
 from harness.case.graph_reader import STANDARD, opsets, subgraphs
 from harness.errors import HandledError
-from harness.layers.operators import dequantises, quantises
-from harness.models.graphs import copied, outside
+from harness.models.graphs import copied, is_quantiser, outside
 from harness.run.numbers.wire import length_of
 from harness.run.prepared import Weights
 
@@ -47,7 +46,7 @@ def read_beside(file: Path, remedy: str) -> tuple[onnx.ModelProto, Weights | Non
         if sum(map(_length, beside)) <= MOST_EVALUATED:
             return _whole(file, model), None
         weights = _weights(file.parent.resolve(), beside)
-        scaled = (node for node in model.graph.node if quantises(node.op_type) or dequantises(node.op_type))
+        scaled = (node for node in model.graph.node if is_quantiser(node.op_type))
         named = {name for node in scaled for name in node.input[1:]}
         _take_in([each for each in beside if each.name in named or _length(each) <= _SMALL], file.parent)
     return model, weights
@@ -127,9 +126,7 @@ def count_quantisers(model: onnx.ModelProto) -> int:
     """Return the number of Q/DQ nodes of a model, those of branches and loops among them."""
     # DynamicQuantizeLinear does not count: it feeds integer operators.
     names = (node.op_type for node in (*model.graph.node, *inner_nodes(model.graph)))
-    return sum(
-        bool(quantises(name) or dequantises(name)) for name in names if name != "DynamicQuantizeLinear"
-    )
+    return sum(is_quantiser(name) for name in names if name != "DynamicQuantizeLinear")
 
 
 @contextlib.contextmanager

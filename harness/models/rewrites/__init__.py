@@ -12,7 +12,7 @@ from pathlib import Path
 
 import onnx
 
-from harness.models.rewrites import exact, floats, folded, integers, quantised
+from harness.models.rewrites import exact, floats, folded, quantised
 from harness.models.rewrites.floats import unquantised
 
 __all__ = ["REWRITES", "Rewrite", "unquantised"]
@@ -37,7 +37,7 @@ class Rewrite:
 
 
 #: The functions by their names, which are those of the table with _ in place of -.
-_FUNCTIONS = ChainMap(*map(vars, (exact, floats, folded, integers, quantised)))
+_FUNCTIONS = ChainMap(*map(vars, (exact, floats, folded, quantised)))
 
 
 def _read() -> Iterator[Rewrite]:
