@@ -24,7 +24,7 @@ from harness.layers.operators import MULTIPLYING
 from harness.layers.parse import map_names
 from harness.models.check import engine_made, ran
 from harness.models.graphs import Cutter
-from harness.models.own.inputs import made_up
+from harness.models.own.shapes import made_up
 from harness.record.outcome import Node, ParserError
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers.inputs import NotFeedable

@@ -19,7 +19,7 @@ from harness.case.graph_reader import GraphReader, attribute, inferred
 from harness.case.model import effective_name
 from harness.known.listed import KEPT, Finding, State, Use, uses_in
 from harness.matrix.operators import Fact, tables_around
-from harness.models.own.inputs import made_up
+from harness.models.own.shapes import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites.editor import drop_attributes
 from harness.models.walking import Stop, Walk, same, settled, walk

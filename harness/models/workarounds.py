@@ -16,7 +16,7 @@ from harness.known.listed import State
 from harness.models.blockers import blamed
 from harness.models.check import became, engine_made, kept, ran
 from harness.models.graphs import outside, valid, with_shapes
-from harness.models.own.inputs import made_up
+from harness.models.own.shapes import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites import REWRITES, Rewrite
 from harness.record.outcome import Accuracy

@@ -19,9 +19,8 @@ from harness.cli.check_lines import head
 from harness.errors import HandledError
 from harness.models.own import model as own_model_module
 from harness.models.own.data import Given, OwnPrepared, fitted
-from harness.models.own.inputs import made_up
 from harness.models.own.model import Wanted, load_own, own_case, own_model, word
-from harness.models.own.shapes import Shapes, parse_shapes
+from harness.models.own.shapes import Shapes, made_up, parse_shapes
 from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
 from harness.run.numbers.given import read_npz
