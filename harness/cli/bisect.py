@@ -17,6 +17,7 @@ from harness.cli.terminal import Doing
 from harness.errors import InfraError
 from harness.judge.cell import Judged
 from harness.matrix import Target
+from harness.models.answers import median_ms, ran, sizes_doubted
 from harness.models.bisect import (
     Edge,
     Reply,
@@ -28,7 +29,6 @@ from harness.models.bisect import (
     parse_symptom,
     row_of,
 )
-from harness.models.check import median_ms, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.own.data import Given
 from harness.models.own.model import OwnModel, load_own, of_made_up_sizes

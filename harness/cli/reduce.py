@@ -21,8 +21,8 @@ from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
 from harness.layers.asked import wished
 from harness.matrix import Target
+from harness.models.answers import ran, sizes_doubted
 from harness.models.case_file import add_case, case_name, variant_name
-from harness.models.check import ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.graphs import outside
 from harness.models.own.data import Given

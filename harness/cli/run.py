@@ -53,8 +53,9 @@ from harness.plan import Cell, select
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
+from harness.run import trace
 from harness.run.key import answering, keys_of
-from harness.run.local import Here, Runners
+from harness.run.local import Here, Runners, longest_first
 from harness.run.provision.images import LARGE_GB
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import TASK_FILE, SlurmExecutor
@@ -159,14 +160,16 @@ def _run_cells(options: argparse.Namespace) -> int:
     say(f"run {run_id}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
     with Store(reports, run=run_id) as store:
         # Before any container is started: the models of a case module that hangs take their time here.
-        project = built(project, options, {cell.case.name for cell in cells})
+        with trace.span("build the models"):
+            project = built(project, options, {cell.case.name for cell in cells})
         known = {cell.id: cell for cell in project.cells}
         cells = tuple(known[cell.id] for cell in cells)
-        reused = _reused(cells, options, store)
+        earlier = tuple(store.outcomes())
+        reused = _reused(cells, options, earlier)
         judged = {cell.id: judge_cell(cell, reused[cell.id]) for cell in cells if cell.id in reused}
         if len(reused) < len(cells):
             say(f"{len(cells) - len(reused)} of {len(cells)} cells to run")
-            left = tuple(cell for cell in cells if cell.id not in reused)
+            left = longest_first((cell for cell in cells if cell.id not in reused), earlier)
             gc.enable()
             try:
                 run_shown(left, store, executor, judged)
@@ -183,19 +186,21 @@ def _run_cells(options: argparse.Namespace) -> int:
 
             # After the answer: it covers all cells that were ever run, and takes its time.
             if len(reused) < len(cells) or not is_current(reports, [options.matrix, options.cases]):
-                write_report(built(project, options), store)
+                with trace.span("write the report"):
+                    write_report(built(project, options), store)
     print(f"report: {options.reports / 'index.html'}", file=sys.stderr if options.json else sys.stdout)
     return code
 
 
-def _reused(cells: tuple[Cell, ...], options: argparse.Namespace, store: Store) -> dict[str, Outcome]:
+def _reused(
+    cells: tuple[Cell, ...], options: argparse.Namespace, earlier: Sequence[Outcome]
+) -> dict[str, Outcome]:
     """Return the outcomes of earlier runs that need not be made anew, by cell id; the cells' models are built."""
     # A node of a cluster is another machine.
-    outcomes = () if options.fresh or options.executor != "local" else tuple(store.outcomes())
-    if not outcomes:
+    if not earlier or options.fresh or options.executor != "local":
         return {}
     today = todays(cells)
-    return answering(today, outcomes, keys_of(cells, today, options.via))
+    return answering(today, earlier, keys_of(cells, today, options.via))
 
 
 def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:

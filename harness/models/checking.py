@@ -14,8 +14,8 @@ from harness.case import Case
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.matrix import Matrix, load_matrix
+from harness.models.answers import Answer, ModelStep
 from harness.models.blockers import MOST_SECONDS as MOST_BLOCKERS_SECONDS
-from harness.models.check import Answer, ModelStep
 from harness.models.deciding import Patterns
 from harness.models.further import Asking, Questions
 from harness.models.gate import deciding
@@ -92,13 +92,13 @@ class Behind:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AllAnswered:
     """All questions about a model are answered."""
 
     asking: Asking
 
 
-Event = Now | Unread | Begun | Ended | Concluded | Behind | Asked
+Event = Now | Unread | Begun | Ended | Concluded | Behind | AllAnswered
 Tell = Callable[[Event], None]
 
 
@@ -308,7 +308,7 @@ class Check:
                 for question, found in asking.answers() if mine else ():
                     tell(Behind(model, question, found))
                     asked |= {each.judged.cell.id: each for each in found}
-                tell(Asked(asking))
+                tell(AllAnswered(asking))
         return asked
 
 
