@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -15,13 +15,32 @@ from harness.bounded import LARGE, check_file
 from harness.case.graph_reader import STANDARD, opsets, subgraphs
 from harness.errors import HandledError
 from harness.models.graphs import copied, is_quantiser, outside
+from harness.run.child import ChildFailed, stream
 from harness.run.numbers.wire import length_of
-from harness.run.prepared import Weights
+from harness.run.prepared import SECONDS, Weights, memory_for
 
 #: Bytes of a model above which no reference is computed: the evaluator would take minutes and many times the memory.
 MOST_EVALUATED = 512 << 20
 #: Bytes of a tensor that is read with the model in any case, and of a file of weights.
 _SMALL, _MOST = 64 << 10, 1 << 40
+
+
+def bounded(
+    function: Callable[..., Iterator[Any]],
+    *arguments: Any,  # noqa: ANN401  (those of the function)
+    size: int,
+    seconds: float = SECONDS,
+) -> tuple[list[Any], str]:
+    """Return the items of a generator function from a child that reads a model of this size, and how it failed.
+
+    The libraries that read a stranger's model may loop or crash.
+    """
+    found: list[Any] = []
+    try:
+        found.extend(stream(function, *arguments, seconds=seconds, memory_mib=memory_for(size)))
+    except ChildFailed as error:
+        return found, str(error)
+    return found, ""
 
 
 def read_model(file: Path, remedy: str) -> onnx.ModelProto:

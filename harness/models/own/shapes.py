@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -31,7 +32,7 @@ from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import with_shapes
 from harness.run.numbers.inputs import NotFeedable, make_inputs
-from harness.run.numbers.reference import reference
+from harness.run.numbers.reference import Reference, reference
 from harness.run.numbers.wire import Array
 from harness.text import did_you_mean
 
@@ -283,12 +284,8 @@ def is_signal(model: onnx.ModelProto, given: Mapping[str, Shape]) -> bool:
 
 def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     """Tell whether the reference evaluator gets outputs of some size from inputs of these shapes."""
-    fixed = with_shapes(model, shapes)
-    try:
-        found = reference(fixed, made_up(fixed, ())).outputs
-    except NotFeedable:
-        return False
-    return found is not None and all(value.size for value in found.values())
+    (found,) = evaluated([with_shapes(model, shapes)])
+    return found.outputs is not None and all(value.size for value in found.outputs.values())
 
 
 def _kind(own: Extents, index: int) -> int:
@@ -380,6 +377,26 @@ def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Ar
         return inputs
     most = _most(with_shapes(model, {name: array.shape for name, array in inputs.items()}), inputs)
     return {name: _below(most.get(name, 0), array) for name, array in inputs.items()}
+
+
+def evaluated(
+    models: Iterable[onnx.ModelProto],
+    profiles: Sequence[Profile] = (),
+    given: Mapping[str, Array] = MappingProxyType({}),
+    also: Sequence[str] = (),
+) -> Iterator[Reference]:
+    """Yield the reference evaluator's outputs of models from the same inputs: those given, else the first one's own.
+
+    `also` are tensors that are outputs too.
+    """
+    fed = dict(given)
+    for model in models:
+        try:
+            fed = fed or made_up(model, profiles)
+        except (NotFeedable, ValueError) as refusal:
+            yield Reference(None, str(refusal))
+        else:
+            yield reference(model, fed, also=also)
 
 
 def _most(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> dict[str, int]:
