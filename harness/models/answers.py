@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -290,34 +290,44 @@ def verdict(  # noqa: PLR0913  (all that a command line says of it)
 ) -> GateVerdict:
     """Return the verdict of answers on the targets that decide, or of the steps from one to another."""
     asked = [each for each in answers if each.target in decides]
-    rows = [(each.after, each.worse, bool(each.before.made_up or each.after.made_up)) for each in steps]
-    rows = rows or [(each, each.troubles, bool(each.made_up)) for each in asked]
-    worse = [(each, found & {*fail_on}) for each, found, doubted in rows if not doubted]
-    said = [_said(*each) for each in worse if each[1]]
-    if said:
-        return GateVerdict(f"decided by {_first(said)}", broken=True)
-    names = ", ".join(decides)
-    ran = any(each.ran for each in asked)
-    lacking = [_missing(each) for each in asked if _lacks(each, required, strictly=bool(steps))]
-    left = [_of(each) for each in answers if each.left_out]
-    many = f"{len(left)} of {len(answers)} builds were left out by --seconds: {_first(left)}" if left else ""
-    doubted = [_of(each) for each in asked if each.made_up and each.troubles & {*fail_on}]
+    worse = list(_worse(asked, steps, {*fail_on}))
+    if worse:
+        return GateVerdict(f"decided by {_first(worse)}", broken=True)
+    names, left = ", ".join(decides), _left_out(answers)
     unknown = (
-        "" if ran else f"nothing that was asked ran, of {names}",
-        _first(lacking),
-        "" if allow_left_out else many,
-        f"made-up sizes, {_first(doubted)}" if doubted else "",
+        "" if any(each.ran for each in asked) else f"nothing that was asked ran, of {names}",
+        _first(_missing(each) for each in asked if _lacks(each, required, strictly=bool(steps))),
+        "" if allow_left_out else left,
+        _doubted(each for each in asked if each.troubles & {*fail_on}),
     )
     for why in filter(None, unknown):
         return GateVerdict(f"not decided: {why}", unknown=True)
     wrong = ", ".join(sorted(fail_on)) or "nothing to fail on"
-    fine = f"none of {wrong}" if steps else f"none of {wrong}, of {_models(asked)}"
-    return GateVerdict("; ".join(filter(None, (f"decided by {names}: {fine}", many))))
+    fine = f"decided by {names}: none of {wrong}{_models(() if steps else asked)}"
+    return GateVerdict("; ".join(filter(None, (fine, left))))
 
 
-def _models(asked: Sequence[Answer]) -> str:
+def _worse(asked: Iterable[Answer], steps: Sequence[ModelStep], fail_on: set[Trouble]) -> Iterator[str]:
+    """Yield each answer, or later side of a step, with a trouble to fail on that no made-up size explains."""
+    sides = [(each.after, each.worse, each.before.made_up or each.after.made_up) for each in steps]
+    for answer, troubles, doubt in sides or ((each, each.troubles, each.made_up) for each in asked):
+        if not doubt and troubles & fail_on:
+            yield _said(answer, troubles & fail_on)
+
+
+def _left_out(answers: Sequence[Answer]) -> str:
+    left = [_of(each) for each in answers if each.left_out]
+    return f"{len(left)} of {len(answers)} builds were left out by --seconds: {_first(left)}" if left else ""
+
+
+def _doubted(troubled: Iterable[Answer]) -> str:
+    doubted = _first(_of(each) for each in troubled if each.made_up)
+    return f"made-up sizes, {doubted}" if doubted else ""
+
+
+def _models(asked: Iterable[Answer]) -> str:
     many = len({each.judged.cell.variant.name for each in asked})
-    return f"{many} model{'s' * (many != 1)}"
+    return f", of {many} model{'s' * (many != 1)}" if many else ""
 
 
 def _lacks(answer: Answer, required: Collection[str], *, strictly: bool) -> bool:

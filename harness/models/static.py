@@ -234,7 +234,7 @@ def _read(
     for dropped, (made, names) in groups.items():
         reading = _walked(whole, walk(made), dropped)
         yield names, reading
-        if whole.stop is None and reading.stop is reading.off is None and len(data) <= MOST_EVALUATED:
+        if (whole.stop, reading.stop, reading.off) == (None,) * 3 and len(data) <= MOST_EVALUATED:
             waiting.append((made, dropped, names))
     for made, dropped, names in waiting:
         yield names, _run(model, made, dropped, inputs)

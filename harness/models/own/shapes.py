@@ -252,7 +252,7 @@ def made_up_shapes(
     for own in declared.values():
         for index, axis in enumerate(own):
             kinds[axis] = axis if isinstance(axis, int) else max(kinds.get(axis, 0), _kind(own, index))
-    known: dict[int | str | None, int] = {**_fixed_by_weights(GraphReader(inferred(light)), declared)}
+    known = _fixed_by_weights(GraphReader(inferred(light)), declared)
     for name, shape in given.items():
         known |= zip(declared[name], shape, strict=False)
     wanted = {name: own for name, own in declared.items() if name not in given and static(own) is None}
@@ -313,7 +313,7 @@ def _kind_by_place(own: Extents, index: int) -> int:
             return _SEQUENCE
 
 
-def _fixed_by_weights(tensors: GraphReader, declared: Mapping[str, Extents]) -> dict[str, int]:
+def _fixed_by_weights(tensors: GraphReader, declared: Mapping[str, Extents]) -> dict[int | str | None, int]:
     """Return by name the sizes that weights fix, but for names that stand for several axes of one input."""
     several = {axis for own in declared.values() for axis in own if own.count(axis) > 1}
     named = [(axis, size) for axis, size in _joined(tensors) if isinstance(axis, str) and axis not in several]

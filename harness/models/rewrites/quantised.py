@@ -12,7 +12,7 @@ from harness.case import effective_name
 from harness.case.graph_reader import attribute
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import is_quantiser, values_of
-from harness.models.rewrites.editor import Editor, drop_attributes, edits
+from harness.models.rewrites.editor import Editor, drop_attributes, edits, rewrite
 from harness.models.rewrites.floats import bypass, dequantised, in_float
 from harness.run.numbers.wire import Array
 
@@ -184,6 +184,7 @@ def _activated(editor: Editor, tensor: str) -> str:
     return str(readers[0].output[0]) if is_gated and readers[1].output[0] in readers[0].input else ""
 
 
+@rewrite
 def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
     """Return a model in which the outputs of the blamed convolutions are outputs of the network too."""
     editor, values = Editor(model), values_of(model)
