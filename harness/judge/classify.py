@@ -7,7 +7,7 @@ precisions are listed all the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -228,7 +228,7 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
     return Classification(cls, _well(outcome, unverified), (), unverified)
 
 
-def _well(outcome: Outcome, unverified: Collection[str]) -> str:
+def _well(outcome: Outcome, unverified: Sequence[str]) -> str:
     """Return the reason of a good class."""
     # The record of a model without usable inputs says so: a GPU would not help.
     trouble = _colon(outcome.stamps.environment.get("gpu_trouble", ""))

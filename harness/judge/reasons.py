@@ -114,7 +114,7 @@ class Reason:
         )
 
 
-class Asked(NamedTuple):
+class AskedNode(NamedTuple):
     """A node, the precision that it was to run in, and the one that it ran in."""
 
     node: str
@@ -145,11 +145,11 @@ def reasons(
 
 def _coarser(
     outcome: Outcome, recipe: Recipe, ran: Mapping[str, Precision], wished: Mapping[str, Precision]
-) -> Iterator[Asked]:
+) -> Iterator[AskedNode]:
     for node in outcome.nodes:
         wanted, got = _wanted(node.op, wished.get(node.name), recipe), ran.get(node.name)
         if wanted and got in RANK and RANK[got] < RANK[wanted]:
-            yield Asked(node.name, wanted, got)
+            yield AskedNode(node.name, wanted, got)
 
 
 def _wanted(op: str, wished: Precision | None, recipe: Recipe) -> Precision | None:
@@ -163,7 +163,7 @@ def _wanted(op: str, wished: Precision | None, recipe: Recipe) -> Precision | No
     return max(allowed, key=lambda each: RANK[each], default=None)
 
 
-def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], recipe: Recipe) -> Reason:
+def _of_node(asked: AskedNode, layer: Layer | None, tactics: Mapping[str, Tactics], recipe: Recipe) -> Reason:
     if layer is None:
         return asked.reason(Why.NOT_SAID)
     if is_compiled(layer.name) or layer.type == "Myelin":
@@ -176,7 +176,7 @@ def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], 
     )
 
 
-def _of_region(asked: Asked, regions: Sequence[Tactics], layer: Layer) -> Reason:
+def _of_region(asked: AskedNode, regions: Sequence[Tactics], layer: Layer) -> Reason:
     """Return why the only region runs as it does; its formats tell nothing of a type that only its inside has."""
     for about in regions if len(regions) == 1 else ():
         tactic = next((each.tactic for each in about.combinations if each.tactic), "")
@@ -199,7 +199,7 @@ def without(layer: str, about: Tactics | None) -> Reason:
     return Reason(layer, Why.NO_KERNEL if refused else Why.NOT_SAID, layer=layer, formats=formats)
 
 
-def judged(about: Tactics, asked: Asked, chosen: Combination | None, *, typed: bool = False) -> Reason:
+def judged(about: Tactics, asked: AskedNode, chosen: Combination | None, *, typed: bool = False) -> Reason:
     """Return why a layer ran in one precision and not in a finer one."""
     of_wanted = [each for each in about.combinations if same_precision(asked.wanted, computes_in(each))]
     timed = [each for each in of_wanted if each.time_us is not None]
@@ -358,7 +358,7 @@ class BuiltLayer:
 
 
 @dataclass(frozen=True)
-class Change:
+class LayerChange:
     """A layer that runs otherwise in the new of two builds; a side without it is None."""
 
     name: str
@@ -405,7 +405,7 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
     if about is None:
         return built
     chosen = chosen_of(about, got, layer.tactic)
-    asked = Asked(name, Precision.INT8 if name in build.unquantised else got, got)
+    asked = AskedNode(name, Precision.INT8 if name in build.unquantised else got, got)
     reason = _reason(about, asked, chosen)
     # The inside of a region may run finer than its edges.
     kept = built.multiplies if not is_region(layer) else reason and reason.why is Why.OUT_OF_MEMORY
@@ -428,7 +428,7 @@ def _lacking(name: str, about: Tactics | None) -> Reason | None:
     return reason if reason.why in (Why.NO_KERNEL, Why.OUT_OF_MEMORY) else None
 
 
-def _reason(about: Tactics, asked: Asked, chosen: Combination | None) -> Reason | None:
+def _reason(about: Tactics, asked: AskedNode, chosen: Combination | None) -> Reason | None:
     """Return why the finest precision that was asked or offered was not taken; None if it was."""
     offered = {asked.wanted, *map(computes_in, about.combinations)} & set(RANK)
     finest = max(offered, key=lambda each: RANK[each], default=None)
@@ -437,18 +437,18 @@ def _reason(about: Tactics, asked: Asked, chosen: Combination | None) -> Reason 
     return judged(about, asked._replace(wanted=finest), chosen)
 
 
-def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[Change, ...]:
+def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[LayerChange, ...]:
     """Return the layers that changed precision or kernel or are of one side, lost precision first, then time."""
     chains = {_ends(each.name): _key(each.name) for each in (*old, *new) if " + " in each.name}
     olds, news = (
         {chains.get(_ends(each.name)) or _key(each.name): each for each in side if not each.reformats}
         for side in (old, new)
     )
-    found = (Change(name, olds.get(name), news.get(name)) for name in dict.fromkeys([*news, *olds]))
+    found = (LayerChange(name, olds.get(name), news.get(name)) for name in dict.fromkeys([*news, *olds]))
     return tuple(sorted(filter(_differs, found), key=lambda each: each.order))
 
 
-def _differs(change: Change) -> bool:
+def _differs(change: LayerChange) -> bool:
     old, new = change.old, change.new
     if old is None or new is None:
         return True

@@ -30,7 +30,7 @@ _RUN, _ENOUGH, _LOOKED_AT = 3, 4, 2000
 
 
 @dataclass(frozen=True)
-class Form:
+class MessageForm:
     """A message as a tool's source has it, {} for what is filled in; `group` is what it means."""
 
     tool: str
@@ -73,10 +73,10 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Match:
+class MatchedMessage:
     """A message that is known: its form, its meaning and the values that were filled in."""
 
-    form: Form
+    form: MessageForm
     meaning: Meaning
     values: tuple[str, ...]
 
@@ -101,15 +101,17 @@ def meanings() -> dict[str, Meaning]:
 
 
 @lru_cache
-def load_forms() -> tuple[Form, ...]:
+def load_forms() -> tuple[MessageForm, ...]:
     """Return the rows of the table."""
-    return tuple(Form(*line.split("\t")) for line in TABLE.read_text(encoding="utf-8").splitlines()[1:])
+    return tuple(
+        MessageForm(*line.split("\t")) for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]
+    )
 
 
 @lru_cache
-def _index() -> dict[tuple[str, ...], list[Form]]:
+def _index() -> dict[tuple[str, ...], list[MessageForm]]:
     """Return the forms by a run of words that each message of theirs has; a word beside a hole may go on."""
-    index: dict[tuple[str, ...], list[Form]] = {}
+    index: dict[tuple[str, ...], list[MessageForm]] = {}
     for form in load_forms():
         runs = [part.split(" ")[at > 0 :] for at, part in enumerate(form.form.replace('"', "").split(HOLE))]
         ends = [*([None if run[-1:] == [""] else -1 for run in runs[:-1]]), None]
@@ -119,7 +121,7 @@ def _index() -> dict[tuple[str, ...], list[Form]]:
     return index
 
 
-def known_message(text: str, speaker: str = "") -> Match | None:
+def known_message(text: str, speaker: str = "") -> MatchedMessage | None:
     """Return the known message in a text, as it is or in quotes: that with the most words; `speaker` is a tool."""
     words = text[:_LOOKED_AT].replace('"', "").split()
     said = " ".join(words)
@@ -127,17 +129,17 @@ def known_message(text: str, speaker: str = "") -> Match | None:
     for form in sorted(tried, key=lambda form: -form.length):
         values = _values(form, said)
         if values is not None:
-            return Match(form, meanings()[form.group], values)
+            return MatchedMessage(form, meanings()[form.group], values)
     return None
 
 
-def _candidates(words: Sequence[str]) -> Iterator[Form]:
+def _candidates(words: Sequence[str]) -> Iterator[MessageForm]:
     for size in range(_RUN, 0, -1):
         for at in range(len(words) - size + 1):
             yield from _index().get(tuple(words[at : at + size]), ())
 
 
-def _values(form: Form, text: str) -> tuple[str, ...] | None:
+def _values(form: MessageForm, text: str) -> tuple[str, ...] | None:
     """Return what stands between the pieces of a form, None unless all are there in their order."""
     values, at = [], 0
     for piece in form.pieces:
@@ -242,7 +244,7 @@ class _Rows(NamedTuple):
 def _rows(apart: Anatomy) -> _Rows:
     methods = tables()["methods"]
     names = (f"{apart.interface}.{apart.method}", apart.method, apart.function)
-    method = next((methods[name] for name in names if name in methods), {})
+    method: Mapping[str, str] = next((methods[name] for name in names if name in methods), {})
     failed = (row for row in tables()["conditions"] if row["match"].search(apart.condition))
     return _Rows(method, next(failed, {}), tables()["sources"].get(apart.file, {}))
 
@@ -363,7 +365,7 @@ def _who(said: Said, text: str) -> str:
     return (places | {-1: ""})[max(places)]
 
 
-def _match(said: Said, text: str) -> Match | None:
+def _match(said: Said, text: str) -> MatchedMessage | None:
     who, text = _who(said, text), text.replace("NvTensorRTRTX EP", "TensorRT EP")
     return known_message(text, who) if not who or who in groups()["tools"] else None
 
@@ -378,7 +380,7 @@ def _of_line(said: Said, text: str) -> Finding | None:
     return _made(said, text, parts) if parts else _of_death(said, text)
 
 
-def _of_message(said: Said, text: str, match: Match) -> Finding:
+def _of_message(said: Said, text: str, match: MatchedMessage) -> Finding:
     tool, meaning = groups()["tools"][match.form.tool], match.meaning
     kind = meaning.kind or ("failure" if match.form.level == "E" else "warning")
     kind = "warning" if said.severities.get(text) == "WARNING" and kind == "failure" else kind

@@ -36,7 +36,7 @@ _MOST_K = 3840
 
 
 @dataclass(frozen=True)
-class Use:
+class OperatorUse:
     """A node in its graph: `operator` by the table's name, `name` by the engine's."""
 
     node: onnx.NodeProto
@@ -92,7 +92,7 @@ class Use:
 
 
 #: A restriction or a condition of the tables.
-Condition = Callable[[Use], Answer]
+Condition = Callable[[OperatorUse], Answer]
 
 
 def _fixed(found: Extents | None) -> Shape | None:
@@ -105,7 +105,7 @@ def _all(*answers: Answer) -> Answer:
     return False if False in answers else None if None in answers else True
 
 
-def _einsum(use: Use) -> Answer:
+def _einsum(use: OperatorUse) -> Answer:
     terms = str(use.attribute("equation", "")).partition("->")[0].replace(" ", "").split(",")
     if any("." in term or len(set(term)) < len(term) for term in terms):
         return False
@@ -121,7 +121,7 @@ def _halves(found: list[object]) -> bool:
     return found[: len(found) // 2] == found[len(found) // 2 :]
 
 
-def _branches(use: Use, *, broadcast: bool) -> Answer:
+def _branches(use: OperatorUse, *, broadcast: bool) -> Answer:
     if use.values(0) is not None:
         # Importers take the branch that a stored condition says, and no other.
         return True
@@ -130,7 +130,7 @@ def _branches(use: Use, *, broadcast: bool) -> Answer:
     return None if answer is False and not broadcast and use.decided(0) else answer
 
 
-def _both_branches(use: Use, *, broadcast: bool) -> Answer:
+def _both_branches(use: OperatorUse, *, broadcast: bool) -> Answer:
     named = use.attribute("then_branch"), use.attribute("else_branch")
     graphs = [graph for graph in named if isinstance(graph, onnx.GraphProto)]
     if len(graphs) < len(named):
@@ -143,7 +143,7 @@ def _both_branches(use: Use, *, broadcast: bool) -> Answer:
     return _all(*answers)
 
 
-def _loop_slices(use: Use) -> bool:
+def _loop_slices(use: OperatorUse) -> bool:
     """Tell whether all ends of Slices inside a Loop are stored."""
     bodies = [GraphReader(body, use.scope) for body in subgraphs(use.node)]
     slices = [(body, node) for body in bodies for node in body.nodes if node.op_type == "Slice"]
@@ -159,7 +159,7 @@ def _alike(one: Shape | None, two: Shape | None, *, broadcast: bool) -> Answer:
     return _all(*(len({*pair}) == 1 or (None if None in pair else 1 in pair) for pair in pairs))
 
 
-def _loop_shapes(use: Use) -> Answer:
+def _loop_shapes(use: OperatorUse) -> Answer:
     """Tell whether a Loop gathers nothing, and its body is declared to hand on the sizes that it takes."""
     body = next(iter(subgraphs(use.node)), onnx.GraphProto())
     shapes = GraphReader(body, use.scope).shapes
@@ -169,38 +169,38 @@ def _loop_shapes(use: Use) -> Answer:
     return True if came == went and all(shape is not None and None not in shape for shape in came) else None
 
 
-def _resize_axes(use: Use) -> Answer:
+def _resize_axes(use: OperatorUse) -> Answer:
     axes, shape = use.attribute("axes"), use.shape()
     if not isinstance(axes, list) or not use.given(2):
         return True
     return None if shape is None else axes == list(range(len(shape)))
 
 
-def _limit(use: Use) -> Answer:
+def _limit(use: OperatorUse) -> Answer:
     # Before opset 10 K is an attribute.
     k = use.attribute("k", use.values(1))
     # The tables say "less than"; 8.6.1, 10.6.0 and TensorRT for RTX were measured to take the limit itself.
     return None if k is None else bool(np.all(np.asarray(k) <= _MOST_K))
 
 
-def _along_axis(use: Use, usual: int) -> int | None:
+def _along_axis(use: OperatorUse, usual: int) -> int | None:
     axis, shape = use.attribute("axis", usual), use.shape()
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return None
     return shape[axis]
 
 
-def _real(use: Use) -> Answer:
+def _real(use: OperatorUse) -> Answer:
     shape = use.shape()
     return None if not shape or shape[-1] is None else len(shape) < 3 or shape[-1] == 1  # noqa: PLR2004
 
 
-def _parts_alike(use: Use) -> Answer:
+def _parts_alike(use: OperatorUse) -> Answer:
     many, length = use.attribute("num_outputs"), _along_axis(use, 0)
     return length % many == 0 if isinstance(many, int) and many and length is not None else not many or None
 
 
-def _axes_all(use: Use) -> Answer:
+def _axes_all(use: OperatorUse) -> Answer:
     axes, shape = use.values(1), use.shape()
     if not use.given(1) or use.shape(1) == (0,):
         return True
@@ -209,7 +209,7 @@ def _axes_all(use: Use) -> Answer:
     return len({int(each) % len(shape) for each in axes.ravel()}) == len(shape)
 
 
-def _axes_or_sizes(use: Use) -> Answer:
+def _axes_or_sizes(use: OperatorUse) -> Answer:
     extents, source = use.scope.shapes.get(use.given(0)), use.scope.producer(use.given(0))
     # The engine knows how many sizes a shape has, also where shape inference does not know them.
     if use.listed("axes") or use.given(1) or (source and source.op_type == "Shape"):
@@ -219,7 +219,7 @@ def _axes_or_sizes(use: Use) -> Answer:
     return False if any(named) else _static(use)
 
 
-def _static(use: Use) -> Answer:
+def _static(use: OperatorUse) -> Answer:
     shape = use.shape()
     return True if shape is not None and None not in shape else None
 
@@ -230,7 +230,7 @@ def _static(use: Use) -> Answer:
 def _typed(index: int, *wanted: int) -> Condition:
     """Ask that an input is left out or of one of these types."""
 
-    def kept(use: Use) -> Answer:
+    def kept(use: OperatorUse) -> Answer:
         kind = use.kind(index)
         return not use.given(index) or (None if kind is None else kind in wanted)
 
@@ -240,7 +240,7 @@ def _typed(index: int, *wanted: int) -> Condition:
 def _ranks(wanted: Collection[int], *places: int) -> Condition:
     """Ask that those of these inputs that are given have one of some numbers of dimensions."""
 
-    def kept(use: Use) -> Answer:
+    def kept(use: OperatorUse) -> Answer:
         shapes = (use.shape(index) for index in places if use.given(index))
         return _all(*(None if shape is None else len(shape) in wanted for shape in shapes))
 
@@ -265,7 +265,7 @@ def _without(ends: str, start: int, stop: int | None = None) -> Condition:
     return lambda use: not any(getattr(use.node, ends)[start:stop])
 
 
-def _zero(use: Use) -> Answer:
+def _zero(use: OperatorUse) -> Answer:
     """Tell whether the third input is zero throughout, or left out."""
     values = use.values(2)
     return not use.given(2) or (None if values is None else not np.any(values.astype(np.float32)))
@@ -342,20 +342,20 @@ KEPT: Mapping[str, Condition] = {
 }
 
 
-def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[OperatorUse]:
     """Yield every node of a model that its graph runs, those of branches, loops and local functions too."""
     functions = {(each.domain, each.name) for each in model.functions}
     for node in model.graph.node:
         if (node.domain, node.op_type) in functions:
-            yield Use(node, GraphReader(onnx.GraphProto()), "local function", name_of(node))
+            yield OperatorUse(node, GraphReader(onnx.GraphProto()), "local function", name_of(node))
     whole = inline_local_functions(model) if functions else model
     yield from uses_in(GraphReader(inferred(whole)), name_of)
 
 
-def uses_in(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+def uses_in(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[OperatorUse]:
     """Yield every node that a graph runs, those of branches and loops too."""
     for node in scope.nodes:
-        yield Use(node, scope, node.op_type, name_of(node))
+        yield OperatorUse(node, scope, node.op_type, name_of(node))
         for graph in _run_by(node, scope):
             yield from uses_in(GraphReader(graph, scope), name_of)
 
@@ -415,7 +415,7 @@ class State(Word):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Objection:
     """An objection to a model; for a blocked one `first` is the first table without its operator."""
 
     state: State
@@ -431,7 +431,7 @@ class Finding:
         return ": ".join(filter(None, (where, f"{self.restriction or ''}{since}")))
 
 
-class Dropped(Finding):
+class Dropped(Objection):
     """An objection that something is not read: what comes of it is seen by reading the model so."""
 
 
@@ -443,14 +443,14 @@ class Static:
     elsewhere: reports about the same version on another platform, without effect on the answer.
     """
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Objection, ...] = ()
     remark: str = ""
-    elsewhere: tuple[Finding, ...] = ()
+    elsewhere: tuple[Objection, ...] = ()
 
     @property
-    def gravest(self) -> Finding:
+    def gravest(self) -> Objection:
         """Return the first finding, or that the model is clear."""
-        return self.findings[0] if self.findings else Finding(State.CLEAR)
+        return self.findings[0] if self.findings else Objection(State.CLEAR)
 
     @property
     def state(self) -> State:
@@ -467,22 +467,22 @@ class StaticModel:
         self._unread = unread
         self._uses = tuple(uses(model, effective_name)) if model else ()
         self._plugins = plugins
-        self._answers: dict[tuple[int, str, tuple[Fact, ...]], Finding] = {}
+        self._answers: dict[tuple[int, str, tuple[Fact, ...]], Objection] = {}
 
-    def on(self, target: Target) -> tuple[Finding, ...]:
+    def on(self, target: Target) -> tuple[Objection, ...]:
         """Return the findings of NVIDIA's tables about the model on a TensorRT; () for another engine."""
         before, after = tables_around(target.version)
         unread = "" if target.traits.tabled else f"NVIDIA's tables are not of {target.traits.product}"
         unread = unread or self._unread
         if unread or before is None:
             words = unread or f"the first table is of {operator_tables()[0].release}"
-            return (Finding(State.UNKNOWN, "", "", words),)
+            return (Objection(State.UNKNOWN, "", "", words),)
         version = ".".join(map(str, Version(target.version).release[:2]))
         sides = (self._against(before, version), self._against(after or before, version))
         found = (_between(*pair, before, after, version) for pair in zip(*sides, strict=True))
         return tuple(dict.fromkeys(each for each in found if each.state is not State.CLEAR))
 
-    def _against(self, table: OperatorTable, version: str) -> Iterator[Finding]:
+    def _against(self, table: OperatorTable, version: str) -> Iterator[Objection]:
         """Yield the finding of a table on each node, with the facts that a version has beside the table's release."""
         for at, use in enumerate(self._uses):
             key = at, table.release, tuple(_facts(table.importers.get(use.operator), table, version))
@@ -490,7 +490,7 @@ class StaticModel:
                 self._answers[key] = _judged(use, table, version, plugins=self._plugins)
             yield self._answers[key]
 
-    def drawn_on(self, target: Target) -> Finding | None:
+    def drawn_on(self, target: Target) -> Objection | None:
         """Return the gravest finding of the tables if it is drawn: blocked, ignored or restricted."""
         first = next(iter(ranked(self.on(target))), None)
         return first if first and first.state in (State.BLOCKED, State.IGNORED, State.RESTRICTED) else None
@@ -510,7 +510,7 @@ def _facts(importer: Importer | None, table: OperatorTable, version: str) -> lis
     return [fact for fact in (importer.facts if importer else ()) if fact.holds(*releases)]
 
 
-def _judged(use: Use, table: OperatorTable, version: str, *, plugins: bool) -> Finding:
+def _judged(use: OperatorUse, table: OperatorTable, version: str, *, plugins: bool) -> Objection:
     state, words = against(use, table, version, plugins=plugins)
     first = None
     if state is State.BLOCKED:
@@ -518,10 +518,10 @@ def _judged(use: Use, table: OperatorTable, version: str, *, plugins: bool) -> F
         free = (each.release for each in later if against(use, each, plugins=plugins)[0] is not State.BLOCKED)
         first = next(free, None)
     dropped = state is State.IGNORED or (state is State.RESTRICTED and _is_dropped(use, table, version))
-    return (Dropped if dropped else Finding)(state, use.name, use.node.op_type, words, first)
+    return (Dropped if dropped else Objection)(state, use.name, use.node.op_type, words, first)
 
 
-def _is_dropped(use: Use, table: OperatorTable, version: str) -> bool:
+def _is_dropped(use: OperatorUse, table: OperatorTable, version: str) -> bool:
     """Tell whether nothing restricts a node but what its importer does not read."""
     importer = table.importers[use.operator]
     facts = _facts(importer, table, version)
@@ -529,7 +529,9 @@ def _is_dropped(use: Use, table: OperatorTable, version: str) -> bool:
     return all(KEPT[name](use) for name in (*importer.restrictions, *other))
 
 
-def against(use: Use, table: OperatorTable, version: str = "", *, plugins: bool = False) -> tuple[State, str]:
+def against(
+    use: OperatorUse, table: OperatorTable, version: str = "", *, plugins: bool = False
+) -> tuple[State, str]:
     """Return the verdict of a table on a node, and why in words, "" for none; `version` is the engine's."""
     importer, domain = table.importers.get(use.operator), use.node.domain
     if use.operator == _FUNCTION:
@@ -548,7 +550,7 @@ def against(use: Use, table: OperatorTable, version: str = "", *, plugins: bool 
     return State.UNKNOWN, "needs a plugin, for ONNX has no such operator"
 
 
-def _restricted(use: Use, importer: Importer, facts: Iterable[Fact]) -> tuple[State, str]:
+def _restricted(use: OperatorUse, importer: Importer, facts: Iterable[Fact]) -> tuple[State, str]:
     """Return the verdict of the types and restrictions of an importer on a node, with the facts of a release."""
     for kind in _kinds(use):
         if kind not in importer.types:
@@ -563,7 +565,7 @@ def _restricted(use: Use, importer: Importer, facts: Iterable[Fact]) -> tuple[St
     return worst, "; ".join(found.get(worst, ()))
 
 
-def _kinds(use: Use) -> Iterable[str]:
+def _kinds(use: OperatorUse) -> Iterable[str]:
     """Yield the types of a node's tensors that a table must list.
 
     The rows of QuantizeLinear and DequantizeLinear list the types of the first input alone.
@@ -581,8 +583,8 @@ def _kinds(use: Use) -> Iterable[str]:
 
 
 def _between(
-    one: Finding, other: Finding, before: OperatorTable, after: OperatorTable | None, version: str
-) -> Finding:
+    one: Objection, other: Objection, before: OperatorTable, after: OperatorTable | None, version: str
+) -> Objection:
     """Return the finding on a node of a version between two tables, or beyond the last."""
     came = tabled.imported_since(one.operator or "") if one.restriction == _NO_IMPORTER else ""
     if came and Version(version) < Version(came):
@@ -594,13 +596,13 @@ def _between(
     if after:
         sides = ((before, one), (after, other))
         said = (f"{table.release}: {each.restriction or 'nothing against it'}" for table, each in sides)
-        return Finding(State.UNKNOWN, one.node, one.operator, "; ".join(said))
+        return Objection(State.UNKNOWN, one.node, one.operator, "; ".join(said))
     # Beyond the last table an importer stays, and a missing one may have come.
     since = f"{came} imports it, and " if came else ""
     words = f"{since}the last table is of {before.release}: {one.restriction}"
-    return Finding(State.UNKNOWN, one.node, one.operator, words)
+    return Objection(State.UNKNOWN, one.node, one.operator, words)
 
 
-def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def ranked(findings: Iterable[Objection]) -> tuple[Objection, ...]:
     """Return findings, the gravest first."""
     return tuple(sorted(findings, key=lambda finding: list(State).index(finding.state)))

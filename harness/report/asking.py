@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.report.question import Asked, Version, read
+from harness.report.question import Question, Version, read
 from harness.text import listed
 
 #: Lines on rows and on versions in an answer, and errors that it names.
@@ -30,7 +30,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """An answer: its lines, the step and the columns that it speaks of, and the rows that fit best."""
 
     lines: tuple[Line, ...]
@@ -44,7 +44,7 @@ def answer(
     data: Mapping[str, Any],
     question: str,
     headline: Callable[[str, str], str],
-) -> Answer:
+) -> QuestionAnswer:
     """Return the answer to a question; `headline` gives the sentence on the step between two columns, by their ids."""
     return _Answering(table, data, read(table, question), headline).whole()
 
@@ -54,7 +54,7 @@ class _Answering:
         self,
         table: Mapping[str, Any],
         data: Mapping[str, Any],
-        asked: Asked,
+        asked: Question,
         headline: Callable[[str, str], str],
     ) -> None:
         self._table, self._data, self._asked, self._headline = table, data, asked, headline
@@ -64,7 +64,7 @@ class _Answering:
         self._found: list[Mapping[str, Any]] = []
         self._step: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
 
-    def whole(self) -> Answer:
+    def whole(self) -> QuestionAnswer:
         self._settle()
         best, unknown = self._best_rows()
         lines = [*self._plan(), *self._latency(best), *self._stepped(), *self._neighbours(), *self._cards()]
@@ -77,7 +77,7 @@ class _Answering:
         step = (self._step[0]["id"], self._step[1]["id"]) if self._step else None
         columns = tuple(each["id"] for each in self._found)
         rows = tuple(row["id"] for row in best)
-        return Answer(tuple(lines) or (Line(self._say("nothing")),), step, columns, rows)
+        return QuestionAnswer(tuple(lines) or (Line(self._say("nothing")),), step, columns, rows)
 
     def _say(self, name: str, **values: str) -> str:
         return str(self._table["says"][name].format(**values))

@@ -21,7 +21,7 @@ class Version:
 
 
 @dataclass
-class Asked:
+class Question:
     """What a question names: `about` are the words that rows are looked through for, each with its like."""
 
     versions: list[Version] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Asked:
     turned: bool = False
 
 
-def read(table: Mapping[str, Any], question: str) -> Asked:
+def read(table: Mapping[str, Any], question: str) -> Question:
     """Find the lexicon's words in a question, the longest first; a word that is none of them is looked for in rows."""
     return _Reading(table, plain(question)).asked()
 
@@ -44,9 +44,9 @@ class _Reading:
         self._table, self._text = table, text
         self._tokens = [(found.group(), found.start(), found.end()) for found in TOKEN.finditer(text)]
         self._scale: str | None = None
-        self._found = Asked()
+        self._found = Question()
 
-    def asked(self) -> Asked:
+    def asked(self) -> Question:
         at = 0
         while at < len(self._tokens):
             many, meaning = self._term(at)
