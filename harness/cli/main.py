@@ -50,14 +50,14 @@ VERBS = {
     "show": ("show", "show one cell: graph, recipe, what is known, commands"),
     "share": ("show", "write what a maintainer asks for of a cell, in one archive"),
     "doctor": ("doctor", "say what this machine can run, and why not the rest"),
-    "init": ("init", "write a matrix, a case and a workflow of one's own to begin with"),
+    "init": ("repository", "write a matrix, a case and a workflow of one's own to begin with"),
     "report": ("results", "write the report from what is recorded"),
     "diff": ("diff", "say what changes from one target or report to another"),
     "accept": ("results", "take what was measured as what to expect from now on"),
     "merge": ("merge", "take in the records of other machines, and what others sent in"),
     "verify": ("results", "check records, logs and report for consistency; exit 3 where there is a fault"),
     "submit": ("merge", "write the file to send in, of what was measured here on a GPU"),
-    "ci-matrix": ("ci_matrix", "print the jobs of a nightly workflow as JSON"),
+    "ci-matrix": ("repository", "print the jobs of a nightly workflow as JSON"),
     "completion": ("main", "print a script that lets the shell complete verbs, options and targets"),
 }
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 from statistics import median
 
 from harness.case import Expectation
-from harness.history.changes import CellHistory
+from harness.history import CellHistory
 from harness.judge.cell import Judged
 from harness.judge.classify import fp32_or_tf32
 from harness.judge.complaints import Place

@@ -18,6 +18,8 @@ from tests.layers.test_tactics import (
     UNQUANTISED,
 )
 
+pytestmark = pytest.mark.unit
+
 
 def test_a_layer_that_could_have_been_int8_says_why_it_is_not() -> None:
     (conv,) = (each for each in built_layers(read_tactics(CALIBRATED)) if each.name == CONV)

@@ -32,6 +32,8 @@ from harness.record.outcome import Outcome, Stamps
 from harness.words import GOOD, Class
 from tests.told.variations import KINDS, renamed
 
+pytestmark = pytest.mark.unit
+
 TOP = Path(__file__).parents[2]
 CASES = load_cases(TOP / "cases")
 VARIANTS = {f"{case.name}.{variant.name}": (case, variant) for case in CASES for variant in case}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
@@ -125,11 +126,24 @@ class Editor(GraphReader):
         self.changed = True
 
 
-def edits(
-    change: Callable[[Editor, Collection[str]], None],
-) -> Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]:
-    """Make a rewrite of a function that edits a model, given the nodes that are blamed."""
+_F = TypeVar("_F", bound=Callable[..., onnx.ModelProto | None])
+#: A model and the nodes that are blamed -> another model, None if there is no change.
+Function = Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]
+#: The rewrites of rewrites.tsv by their names there.
+FUNCTIONS: dict[str, Function] = {}
 
+
+def rewrite(function: _F) -> _F:
+    """Register a function as the rewrite of its name, with - in place of _."""
+    FUNCTIONS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def edits(change: Callable[[Editor, Collection[str]], None]) -> Function:
+    """Make a rewrite, registered by its name, of a function that edits a model, given the nodes that are blamed."""
+
+    @rewrite
+    @functools.wraps(change)
     def rewritten(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
         editor = Editor(model)
         change(editor, blamed)

@@ -16,7 +16,7 @@ from harness.case import effective_name
 from harness.case.graph_reader import attribute, name_at, opsets, subgraphs
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import values_of
-from harness.models.rewrites.editor import Editor, edits
+from harness.models.rewrites.editor import Editor, edits, rewrite
 from harness.run.numbers.wire import Array
 
 #: Operators that hand values on between a DequantizeLinear and the node that multiplies.
@@ -117,6 +117,7 @@ def _readers_before(editor: Editor, tensor: str) -> Iterator[onnx.NodeProto]:
             yield from _readers_before(editor, name)
 
 
+@rewrite
 def half(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
     """Return a model that computes in FP16."""
     return in_half(model)
@@ -203,6 +204,7 @@ def float_weights(editor: Editor, blamed: Collection[str]) -> None:
             float_operand(editor, conv, 1)
 
 
+@rewrite
 def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
     """Return a model whose quantised deconvolutions have no Q/DQ and compute in FP16 between Casts."""
     editor = Editor(model)
@@ -212,6 +214,7 @@ def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.Model
     return None if plain is None else in_half(plain, names)
 
 
+@rewrite
 def half_products(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
     """Return a model that computes all nodes of the operators that are blamed in FP16, between Casts."""
     operators = {node.op_type for node in model.graph.node if effective_name(node) in blamed} & MULTIPLYING

@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper
 from harness.case.graph_reader import attribute, name_at, reads
 from harness.layers.operators import dequantises, quantises
 from harness.models.graphs import Cutter, assembled, copied
+from harness.models.rewrites.editor import rewrite
 
 #: Rounds, each of which may decide an If that the one before laid open.
 _MOST_ROUNDS = 10
@@ -19,6 +20,7 @@ _MOST_ROUNDS = 10
 _MOST_ITERATIONS, _MOST_NODES = 64, 4096
 
 
+@rewrite
 def fold(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
     """Return a model with the branch taken of each If that is decided, Loops unrolled, and constants computed but Q/DQ.
 

@@ -12,7 +12,7 @@ from harness.case import effective_name
 from harness.case.graph_reader import attribute, name_at
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import values_of
-from harness.models.rewrites.editor import Editor, drop_attributes, edits
+from harness.models.rewrites.editor import Editor, drop_attributes, edits, rewrite
 from harness.models.rewrites.floats import bypass, dequantised, in_float
 from harness.run.numbers.wire import Array
 
@@ -176,6 +176,7 @@ def behind_activation(editor: Editor, _: Collection[str]) -> None:
             editor.instead(end, pair, behind)
 
 
+@rewrite
 def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
     """Return a model in which the outputs of the blamed convolutions are outputs of the network too."""
     editor, values = Editor(model), values_of(model)
