@@ -20,10 +20,9 @@ from harness.case.graph_reader import GraphReader, inferred, reads, sorted_nodes
 from harness.case.model import effective_name
 from harness.errors import HandledError
 from harness.layers.asked import asked
-from harness.layers.compute import is_compute, layer_precision
 from harness.layers.operators import MOVING
 from harness.layers.parse import Names, parse_layers
-from harness.layers.precision import node_precision
+from harness.layers.precision import is_compute, layer_precision, node_precision
 from harness.layers.tensorrt import tensor_use
 from harness.record.outcome import Layer, Node
 from harness.words import Precision
