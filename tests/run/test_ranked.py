@@ -41,6 +41,11 @@ def test_rows_that_tie_may_come_in_another_order() -> None:
     assert compare(expected, swapped(expected, "boxes", "scores"))[0].max_rel > 0.01
 
 
+def test_a_list_of_nothing_is_left_as_it_is() -> None:
+    empty: dict[str, Array] = {"boxes": np.zeros((1, 3, 0), np.float32)}
+    assert worst(empty, dict(empty)) == 0
+
+
 def test_a_row_beside_another_s_score_is_wrong() -> None:
     """The boxes alone are swapped: each then has the score of the other."""
     expected = detections()
