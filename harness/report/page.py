@@ -23,7 +23,6 @@ from harness.compare.step import COUNTED, HEADLINES
 from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
 from harness.known.claim import GENERATIONS
-from harness.layers import names as layer_names
 from harness.matrix.operators import node_tests
 from harness.report.labels import KINDS, MARKS, ROLES
 from harness.report.lexicon import lexicon
@@ -68,11 +67,6 @@ READING = (
 #: The patterns of the judge that explain.js searches with, by the names that it has for them.
 _FINDERS = {
     "parsing": complaints.PARSING,
-    "importer": complaints.IMPORTER,
-    "importing": complaints.IMPORTING,
-    "numbered": complaints.NUMBERED,
-    "recipe": complaints.RECIPE,
-    "stamp": complaints.STAMP,
     "reason": complaints.REASON,
     "no_implementation": complaints.NO_IMPLEMENTATION,
     "noise": complaints.NOISE,
@@ -81,7 +75,6 @@ _FINDERS = {
     "refused": logs.REFUSED,
     "listed": logs.LISTED,
     "refusal": logs.REFUSAL,
-    "node_name": logs.NODE_NAME,
     "alone": logs.ALONE,
     "announces": logs.ANNOUNCES,
     "asks": logs.ASKS,
@@ -93,11 +86,6 @@ _FINDERS = {
     "severe": findings.SEVERE,
     "context": findings.CONTEXT,
     "node_alone": findings.NODE_ALONE,
-    "upgrade": findings.UPGRADE,
-    "region": layer_names.REGION,
-    "pointwise": layer_names.POINTWISE,
-    "label": layer_names.LABEL,
-    "copy": layer_names.COPY,
 }
 #: The limits of the judge that explain.js keeps.
 _LIMITS = {
@@ -109,23 +97,18 @@ _LIMITS = {
     "prefixes": logs.MOST_PREFIXES,
     "joined": logs.MOST_JOINED,
     "near": complaints.NEAR,
-    "refused": complaints.MOST_REFUSED,
     "close": diagnosis.CLOSE,
     "places": diagnosis.MOST_PLACES,
     "unknown": findings.MOST_UNKNOWN,
     "others": findings.MOST_OTHERS,
     "same": findings.MOST_SAME,
-    "last_word": findings.LAST_WORD,
-    "parts": layer_names.MOST_PARTS,
-    "name": layer_names.LONGEST_NAME,
-    "deepest": layer_names.DEEPEST,
 }
 #: Ends of node tests that speak of the operator; a refusal may be of the test's form, axes that are no constants.
 _ENDS = {"wrong": "Wrong numbers", "crashed": "Ends the process"}
 #: The fields of a signature that the script reads as they are.
 _AS_IT_IS = (
-    *("id", "title", "cause", "advice", "harmless", "links", "versions"),
-    *("standard_op", "phases", "operator", "kind", "not_yet"),
+    *("id", "title", "cause", "advice", "harmless", "versions"),
+    *("standard_op", "phases", "operator", "kind"),
 )
 
 
@@ -269,13 +252,10 @@ def explaining() -> dict[str, Any]:
         "finders": {name: javascript(found.pattern) for name, found in _FINDERS.items()},
         "limits": _LIMITS,
         "begin": logs.BEGIN,
-        "whole": [complaints.INPUT, complaints.MODEL],
         "prefixes": [javascript(regex.pattern) for regex in logs.PREFIXES],
         "lacking": [javascript(regex.pattern) for regex in logs.LACKING],
-        "forms": [[javascript(regex.pattern), said] for regex, said in layer_names.FORMS],
         "severities": logs.SEVERITIES,
         "codes": logs.CODES,
-        "see_above": findings.SEE_ABOVE,
         "names": {name: [row.signature, row.since, row.now] for name, row in names.by_name().items()},
         "owners": javascript(names.OWNER.pattern),
         "generic": sorted(names.GENERIC),
@@ -296,7 +276,6 @@ def _ended(end: str, at: int) -> str:
 def _signature(signature: Signature) -> dict[str, Any]:
     return {
         **{name: getattr(signature, name) for name in _AS_IT_IS},
-        "reported": " or ".join(dict.fromkeys(filter(None, (each.versions for each in signature.reported)))),
         "patterns": [
             [
                 pattern.where,
