@@ -26,7 +26,7 @@ from harness.judge.tables import explain
 from harness.known.further import Further
 from harness.known.listed import Static
 from harness.matrix import Target, load_matrix
-from harness.models.check import Answer, Change, ModelStep, Trouble, changes, coverage, median_ms
+from harness.models.answers import Answer, ModelStep, NodeChange, Trouble, changes, coverage, median_ms
 from harness.models.checking import Begun, Check, Event
 from harness.models.own.model import OwnModel
 from harness.models.trying import run_models
@@ -104,7 +104,7 @@ class Checked:
         """Return the troubles that get worse from one target to another."""
         return ModelStep(self.answer(before), self.answer(after)).worse
 
-    def changes(self, before: str, after: str) -> tuple[Change, ...]:
+    def changes(self, before: str, after: str) -> tuple[NodeChange, ...]:
         """Return the nodes that run in another precision on the later target than on the earlier one."""
         return changes(self[before], self[after])
 

@@ -170,3 +170,13 @@ def test_nothing_right_of_the_store_reaches_the_machinery() -> None:
             reached.add(name)
             waiting += rooms_imported_by(name)
     assert not reached & MACHINERY
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """No two rooms have a public class of one name, so that a name in a traceback, a search or a type is one thing."""
+    rooms: dict[str, set[str]] = {}
+    for path in HARNESS:
+        for node in parse(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                rooms.setdefault(node.name, set()).add(room_of(path))
+    assert {name: sorted(where) for name, where in rooms.items() if len(where) > 1} == {}

@@ -13,7 +13,7 @@ whose it is.
 import array
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from harness.agent.cuda import CudaError, Device
+from harness.agent.cuda import CudaDevice, CudaError
 
 _SCALES = (1.0, 0.5, 0.75, 0.25)
 _PARENTS = {"entropy": "IInt8EntropyCalibrator2", "minmax": "IInt8MinMaxCalibrator"}
@@ -29,7 +29,7 @@ class Batches:
     "non_contiguous" every second element: the mistakes that users reported as product failures.
     """
 
-    def __init__(self, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: Device) -> None:
+    def __init__(self, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: CudaDevice) -> None:
         self._fault = recipe.get("fault")
         self._inputs = inputs
         self._device = device
@@ -69,7 +69,7 @@ class Batches:
         return self._addresses[name]
 
 
-def make_calibrator(trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: Device) -> Any:
+def make_calibrator(trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: CudaDevice) -> Any:
     """Return a calibrator of the recipe's kind; `inputs` are raw float32 by network input name, or all own batches.
 
     Its `cache` is the one that the builder wrote, None before. A cache never passes from one cell to another: it would

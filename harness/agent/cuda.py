@@ -19,7 +19,7 @@ _ATTRIBUTES = {
     "multiprocessors": 16,
 }
 
-_SIGNATURES = {
+_SIGNATURES: Dict[str, List[Any]] = {
     "cuInit": [c_uint],
     "cuDriverGetVersion": [c_void_p],
     "cuDeviceGetCount": [c_void_p],
@@ -51,7 +51,19 @@ _SIGNATURES = {
     "cuGetErrorString": [c_int, c_void_p],
 }
 
+#: Those that a driver before CUDA 11.4 lacks: it captures no graph.
+_GRAPHS: Dict[str, List[Any]] = {
+    "cuStreamBeginCapture_v2": [c_void_p, c_int],
+    "cuStreamEndCapture": [c_void_p, c_void_p],
+    "cuGraphInstantiateWithFlags": [c_void_p, c_void_p, c_uint64],
+    "cuGraphLaunch": [c_void_p, c_void_p],
+    "cuGraphDestroy": [c_void_p],
+    "cuGraphExecDestroy": [c_void_p],
+}
+
 _NON_BLOCKING = 1
+#: CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: an engine's other threads may go on.
+_THREAD_LOCAL = 1
 
 #: Names and meanings of error codes; the runtime's numbers and the driver's are the same. Sources:
 #: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html, and for 35, the runtime's alone,
@@ -118,14 +130,21 @@ class Driver:
             self._library = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise NoDriver("no NVIDIA driver: %s" % error) from error
-        for name, arguments in _SIGNATURES.items():
+        self._declare(_SIGNATURES)
+        self.call("cuInit", 0)
+
+    def _declare(self, signatures: Dict[str, List[Any]]) -> None:
+        for name, arguments in signatures.items():
             function = getattr(self._library, name, None)
             if function is None:
                 raise CudaError("the driver has no %s: it is too old" % name)
             # Without argtypes ctypes cuts a pointer to 32 bits.
             function.argtypes = arguments
             function.restype = c_int
-        self.call("cuInit", 0)
+
+    def need_graphs(self) -> None:
+        """Raise CudaError unless this driver captures graphs."""
+        self._declare(_GRAPHS)
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a driver function; raises CudaError unless it returns success."""
@@ -183,7 +202,7 @@ class Driver:
         return found
 
 
-class Event:
+class CudaEvent:
     """A point on a stream that can be timed."""
 
     def __init__(self, driver: Driver) -> None:
@@ -199,7 +218,7 @@ class Event:
         """Wait until the event has happened."""
         self._driver.call("cuEventSynchronize", self.handle)
 
-    def milliseconds_since(self, earlier: "Event") -> float:
+    def milliseconds_since(self, earlier: "CudaEvent") -> float:
         """Return the time from an earlier event to this one; both must have happened."""
         result = c_float()
         self._driver.call("cuEventElapsedTime", byref(result), earlier.handle, self.handle)
@@ -210,7 +229,7 @@ class Event:
         self._driver.call("cuEventDestroy_v2", self.handle)
 
 
-class Device:
+class CudaDevice:
     """A device's primary context, one stream, and all memory taken through it; a context manager that frees them."""
 
     def __init__(self, index: int = 0, driver: Optional[Driver] = None) -> None:
@@ -224,7 +243,7 @@ class Device:
         self._memory: List[int] = []
         self._pinned: List[int] = []
 
-    def __enter__(self) -> "Device":
+    def __enter__(self) -> "CudaDevice":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -289,15 +308,15 @@ class Device:
         """Wait for the stream; raises CudaError if work on it failed."""
         self.driver.call("cuStreamSynchronize", self.stream)
 
-    def event(self) -> Event:
+    def event(self) -> CudaEvent:
         """Return a new event."""
-        return Event(self.driver)
+        return CudaEvent(self.driver)
 
 
 class Stopwatch:
     """Two events on a device's stream around some work; a context manager that frees them."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: CudaDevice) -> None:
         self._device = device
         self._begin, self._end = device.event(), device.event()
 
@@ -315,6 +334,39 @@ class Stopwatch:
         self._end.record(self._device.stream)
         self._end.synchronize()
         return self._end.milliseconds_since(self._begin)
+
+
+class CudaGraph:
+    """What `work` puts on a device's stream, captured to be launched as one; a context manager that frees it.
+
+    Raises what `work` raises, and CudaError if it cannot be captured: the stream is as before.
+    """
+
+    def __init__(self, device: CudaDevice, work: Callable[[], None]) -> None:
+        self._device, self._driver = device, device.driver
+        self._runs = c_void_p()
+        graph = c_void_p()
+        self._driver.need_graphs()
+        self._driver.call("cuStreamBeginCapture_v2", device.stream, _THREAD_LOCAL)
+        try:
+            work()
+        finally:
+            # Until then nothing else can be done on the stream.
+            self._driver.call("cuStreamEndCapture", device.stream, byref(graph))
+        try:
+            self._driver.call("cuGraphInstantiateWithFlags", byref(self._runs), graph, 0)
+        finally:
+            self._driver.call("cuGraphDestroy", graph)
+
+    def __enter__(self) -> "CudaGraph":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.call("cuGraphExecDestroy", self._runs)
+
+    def launch(self) -> None:
+        """Put the work on the stream."""
+        self._driver.call("cuGraphLaunch", self._runs, self._device.stream)
 
 
 def note(text: str) -> None:

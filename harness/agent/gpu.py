@@ -13,7 +13,7 @@ import time
 from ctypes import byref, c_uint, c_ulonglong, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from harness.agent.cuda import CudaError, Device, Driver, NoDriver, Stopwatch
+from harness.agent.cuda import CudaDevice, CudaError, Driver, NoDriver, Stopwatch
 from harness.agent.engines import Emit, MachineFault
 
 #: nvmlClocksEventReasons* (nvml.h): bits that hold the clocks below the requested ones.
@@ -36,13 +36,13 @@ _COPIES = {"warmup_s": 0.01, "iterations": 20, "window_s": 0.0, "most": 20, "bud
 _PATTERN = bytes(range(256)) * 4096
 
 
-def opened() -> Device:
+def opened() -> CudaDevice:
     """Return the first device; raises MachineFault, in CUDA's words and with the remedy.
 
     No cell has begun yet: a refusal here meets every cell.
     """
     try:
-        return Device()
+        return CudaDevice()
     except CudaError as error:
         raise MachineFault(_with_advice(error)) from error
 
@@ -55,7 +55,7 @@ def check(emit: Emit, *, needed: bool) -> bool:
     """
     try:
         found = Driver().devices()
-        with Device() as device:
+        with CudaDevice() as device:
             _use(device)
     except CudaError as error:
         if needed:
@@ -68,7 +68,7 @@ def check(emit: Emit, *, needed: bool) -> bool:
     return True
 
 
-def _use(device: Device) -> None:
+def _use(device: CudaDevice) -> None:
     address = device.allocate(len(_PATTERN))
     device.upload(address, _PATTERN)
     if device.download(address, len(_PATTERN)) != _PATTERN:
@@ -82,7 +82,7 @@ def _with_advice(error: CudaError) -> str:
 
 
 def latency(
-    once: Callable[[], float], device: Device, timing: Dict[str, Any], inputs: List[bytes]
+    once: Callable[[], float], device: CudaDevice, timing: Dict[str, Any], inputs: List[bytes]
 ) -> Dict[str, Any]:
     """Return the fields of a `latency` event for `once`, which returns the milliseconds of one run.
 
@@ -102,7 +102,7 @@ def latency(
     }
 
 
-def upload_times(device: Device, inputs: List[bytes]) -> List[float]:
+def upload_times(device: CudaDevice, inputs: List[bytes]) -> List[float]:
     """Return the milliseconds of each copy of all inputs to the device; empty without inputs."""
     if not any(inputs):
         return []

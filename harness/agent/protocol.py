@@ -57,7 +57,7 @@ class Frame(NamedTuple):
     job: bytes
 
 
-class Kind(NamedTuple):
+class MessageKind(NamedTuple):
     """A type of message: its fields, optional fields, how many a job may send, with a body or not."""
 
     fields: Dict[str, Check]
@@ -131,49 +131,49 @@ _PHASE = _one_of(*PHASES, *PREFLIGHT_PHASES)
 
 #: The messages of a child about its job. `done` is for the agent: without it a child that ended in order was cut short.
 #: It names the traces for the next job in the same child: an error of CUDA, the name of a changed variable.
-FROM_CHILD: Dict[str, Kind] = {
-    "agent_fault": Kind({"text": _text}, 16),
-    "calibration_cache": Kind({}, 4, body=True),
-    "done": Kind({"cuda_error": _text, "changed": _text}, 1),
-    "fact": Kind({"facts": _facts}, 64),
-    "failed": Kind({"text": _text}, 16),
-    "latency": Kind(
+FROM_CHILD: Dict[str, MessageKind] = {
+    "agent_fault": MessageKind({"text": _text}, 16),
+    "calibration_cache": MessageKind({}, 4, body=True),
+    "done": MessageKind({"cuda_error": _text, "changed": _text}, 1),
+    "fact": MessageKind({"facts": _facts}, 64),
+    "failed": MessageKind({"text": _text}, 16),
+    "latency": MessageKind(
         {
             "samples_ms": _numbers,
             "warmup": _count,
-            "clock": _one_of("cuda_events", "monotonic"),
+            "clock": _one_of("cuda_events", "cuda_graph", "monotonic"),
             "scope": _name,
         },
         4,
         _SENSORS,
     ),
-    "layer_times": Kind({"times": _times}, 4),
-    "layers": Kind({"source": _one_of("inspector", "ort_graph")}, 4, body=True),
-    "message": Kind(
+    "layer_times": MessageKind({"times": _times}, 4),
+    "layers": MessageKind({"source": _one_of("inspector", "ort_graph")}, 4, body=True),
+    "message": MessageKind(
         {"severity": _one_of("VERBOSE", "INFO", "WARNING", "ERROR", "INTERNAL_ERROR"), "text": _text}, 1 << 20
     ),
-    "missing_api": Kind({"name": _name}, 16),
-    "output": Kind(
+    "missing_api": MessageKind({"name": _name}, 16),
+    "output": MessageKind(
         {"name": _name, "dtype": _one_of("", *ELEMENTS), "shape": _shape}, 4096, {"plain": _flag}, body=True
     ),
-    "parser_error": Kind(dict.fromkeys(("text", "code", "node", "operator"), _text), 1 << 12),
-    "phase": Kind({"name": _PHASE, "seconds": _seconds, "ok": _flag}, 64),
-    "phase_begin": Kind({"name": _PHASE}, 64),
-    "plan": Kind({}, 1, {"bytes": _count}, body=True),
-    "profile": Kind({}, 4, body=True),
-    "unavailable": Kind({"text": _text}, 16),
+    "parser_error": MessageKind(dict.fromkeys(("text", "code", "node", "operator"), _text), 1 << 12),
+    "phase": MessageKind({"name": _PHASE, "seconds": _seconds, "ok": _flag}, 64),
+    "phase_begin": MessageKind({"name": _PHASE}, 64),
+    "plan": MessageKind({}, 1, {"bytes": _count}, body=True),
+    "profile": MessageKind({}, 4, body=True),
+    "unavailable": MessageKind({"text": _text}, 16),
 }
 
 #: The messages of the agent before the first job, forbidden to a child.
-GREETINGS: Dict[str, Kind] = {
-    "hello": Kind({"facts": _facts}, 1),
-    "hello_failed": Kind({"error": _text}, 1),
+GREETINGS: Dict[str, MessageKind] = {
+    "hello": MessageKind({"facts": _facts}, 1),
+    "hello_failed": MessageKind({"error": _text}, 1),
 }
 #: The messages about a job that the host hears, and harness/run/observation.py takes in: the child's, and the ones that
 #: the agent alone says, `end` last.
-OF_A_JOB: Dict[str, Kind] = {
+OF_A_JOB: Dict[str, MessageKind] = {
     **{kind: FROM_CHILD[kind] for kind in FROM_CHILD if kind != "done"},
-    "end": Kind(
+    "end": MessageKind(
         {
             "kind": _one_of("finished", "exited", "signalled", "out_of_memory", "timed_out"),
             "detail": _text,
@@ -187,17 +187,17 @@ OF_A_JOB: Dict[str, Kind] = {
             "cuda_error": _text,
         },
     ),
-    "native": Kind({"text": _text}, 1 << 20),
+    "native": MessageKind({"text": _text}, 1 << 20),
 }
 
 #: The start of a job's end if its child sent a message outside of the table; a signature in diagnosis.yaml knows it.
 BROKEN = "broke the protocol: "
 
 
-class Reader:
+class FrameReader:
     """Reads the frames of one job; `known` are the types that may come. Raises ProtocolError for any other."""
 
-    def __init__(self, known: Mapping[str, Kind], *, preflight: bool = False) -> None:
+    def __init__(self, known: Mapping[str, MessageKind], *, preflight: bool = False) -> None:
         self._known = known
         self._preflight = preflight
         self._said: Dict[str, int] = {}
@@ -231,7 +231,7 @@ class Reader:
         return HEADS_LIMIT if self._heads > HEADS_LIMIT else BODIES_LIMIT
 
 
-def _check_fields(name: str, kind: Kind, message: Message) -> None:
+def _check_fields(name: str, kind: MessageKind, message: Message) -> None:
     for field, check in kind.fields.items():
         if field not in message or not check(message[field]):
             raise _wrong(name, field, message)

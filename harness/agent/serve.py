@@ -17,7 +17,7 @@ from typing import Any, Optional, Set
 
 from harness.agent.child import serve
 from harness.agent.protocol import Frame, Message, read_message
-from harness.agent.watch import Child, Host, Watch, adopt_orphans, alone, descendants, end_all
+from harness.agent.watch import Child, HostStream, Watch, adopt_orphans, alone, descendants, end_all
 
 #: Seconds between looks at a running child's memory and at its deadline.
 TICK = 0.05
@@ -30,7 +30,7 @@ MOST_JOBS = 128
 class Server:
     """Does the host's jobs with one engine; `child` is the process that is kept for the next, None before the first."""
 
-    def __init__(self, host: Host, engine: Any) -> None:
+    def __init__(self, host: HostStream, engine: Any) -> None:
         self.host = host
         self.engine = engine
         self.child: Optional[Child] = None
@@ -139,7 +139,7 @@ def remove(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def refuse(host: Host, why: str) -> None:
+def refuse(host: HostStream, why: str) -> None:
     """Answer a job that was not begun: the machine's trouble, which an engine would report as its own failure."""
     host.send({"type": "agent_fault", "text": why})
     host.send({"type": "end", "kind": "finished", "exit_code": 0, "detail": "", "peak_rss_bytes": None})
@@ -151,7 +151,7 @@ def main() -> None:
     if alone():
         # A signal without a handler does not reach the first process of a container.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    host = Host(os.dup(0), os.dup(1))
+    host = HostStream(os.dup(0), os.dup(1))
     # From here on descriptor 1 is the log: a library that prints must not break the frames.
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

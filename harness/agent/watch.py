@@ -19,9 +19,9 @@ from harness.agent.protocol import (
     NO_JOB,
     Decoder,
     Frame,
+    FrameReader,
     Message,
     ProtocolError,
-    Reader,
     encode,
     packed,
 )
@@ -39,7 +39,7 @@ FAMILY_TICK = 0.25
 _PATIENCE = 10.0
 
 
-class Host:
+class HostStream:
     """The stream to the host, on descriptors that no native library writes to; `job` is the id of the job in hand."""
 
     def __init__(self, inward: int, outward: int) -> None:
@@ -155,12 +155,12 @@ class Watch:
         self.done: Optional[Message] = None
         self.native_bytes = 0
         self.peak = 0
-        self._reader = Reader(FROM_CHILD, preflight=job["kind"] == "preflight")
+        self._reader = FrameReader(FROM_CHILD, preflight=job["kind"] == "preflight")
         self._next_look = 0.0
         self._whole = 0
         self._oom_kills = oom_kills()
 
-    def pump(self, host: Host, wait: float) -> bool:
+    def pump(self, host: HostStream, wait: float) -> bool:
         """Pass on the child's frames and its output; False when the host has gone."""
         pipes = [pipe for pipe in (self.events, self.native) if pipe.open]
         inward = [host.inward] + [pipe.fd for pipe in pipes]
@@ -175,13 +175,13 @@ class Watch:
             self._pass_native(host, self.native.read())
         return True
 
-    def catch_up(self, host: Host) -> None:
+    def catch_up(self, host: HostStream) -> None:
         """Pass on the output that a living child had written before it was done."""
         while self.native.open and select.select([self.native.fd], [], [], 0)[0]:
             if self.native_bytes > NATIVE_LIMIT or not self.pump(host, 0):
                 return
 
-    def drain(self, host: Host) -> None:
+    def drain(self, host: HostStream) -> None:
         """Pass on the rest of the pipes once their writers have ended, and close them."""
         while any(pipe.open for pipe in (self.events, self.native)):
             pipes = [pipe.fd for pipe in (self.events, self.native) if pipe.open]
@@ -191,7 +191,7 @@ class Watch:
         self.events.close()
         self.native.close()
 
-    def _pass_events(self, host: Host) -> None:
+    def _pass_events(self, host: HostStream) -> None:
         """Pass on whole frames only: half a frame of a killed child must not reach the host."""
         try:
             for frame in self.child.decoder.feed(self.events.read()):
@@ -210,7 +210,7 @@ class Watch:
             self.events.close()
             self._kill("broken")
 
-    def _pass_native(self, host: Host, data: bytes) -> None:
+    def _pass_native(self, host: HostStream, data: bytes) -> None:
         room = NATIVE_LIMIT - self.native_bytes
         self.native_bytes += len(data)
         if data and room > 0:

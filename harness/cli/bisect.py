@@ -10,13 +10,14 @@ from pathlib import Path
 from packaging.version import Version
 
 from harness.case import effective_name
-from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION
+from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, of_fields
 from harness.cli.project import load_targets
-from harness.cli.reduce import add_recipe, wanted
+from harness.cli.reduce import add_recipe
 from harness.cli.terminal import Doing
 from harness.errors import InfraError
 from harness.judge.cell import Judged
 from harness.matrix import Target
+from harness.models.answers import median_ms, ran, sizes_doubted
 from harness.models.bisect import (
     Edge,
     Reply,
@@ -28,7 +29,7 @@ from harness.models.bisect import (
     parse_symptom,
     row_of,
 )
-from harness.models.check import median_ms, ran, sizes_doubted
+from harness.models.checking import Building
 from harness.models.further import graph_of
 from harness.models.own.data import Given
 from harness.models.own.model import OwnModel, load_own, of_made_up_sizes
@@ -69,7 +70,7 @@ def do_bisect(options: argparse.Namespace) -> int:
     refuse_unconfined(row, options.via)
     with Doing() as doing:
         doing.now(f"reading {options.model}")
-        own = load_own(options.model, wanted(options), name="own")
+        own = load_own(options.model, of_fields(Building, options).wanted, name="own")
         check_node(symptom, [effective_name(node) for node in graph_of(own).graph.node], str(options.model))
         prepared = BuiltOrRun(Given(weights=own.weights), runs=True, timed=symptom.timed)
 

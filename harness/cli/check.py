@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import uuid
-from dataclasses import fields
 from pathlib import Path
 
 import onnx
@@ -17,11 +16,10 @@ from harness.cli.options import (
     EXIT_OK,
     EXIT_REGRESSION,
     EXIT_USAGE,
-    add_building,
-    add_targets,
+    add_fields,
     add_where,
     chosen,
-    positive,
+    of_fields,
     writable,
     writable_file,
     write_file,
@@ -30,7 +28,7 @@ from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError
 from harness.known.further import Further
-from harness.models.check import Trouble
+from harness.models.answers import Trouble
 from harness.models.checking import Begun, Behind, Check, Concluded, Event, Now, Unread
 from harness.models.gate import verdict
 from harness.models.graphs import outside
@@ -41,11 +39,6 @@ from harness.scratch import Scratch
 from harness.text import one_line
 
 _WIDEST = 400
-_FILES = {
-    "inputs": "an .npz with an array for each network input",
-    "expected": "an .npz with what outputs are to be (default: ONNX's reference)",
-    "calibration": "an .npz with batches of each network input for an INT8 calibrator, along the first axis",
-}
 
 
 def add_check(command: argparse.ArgumentParser) -> None:
@@ -59,12 +52,6 @@ def add_check(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "models", nargs="+", type=Path, metavar="MODEL", help="an .onnx file, or a folder of such"
     )
-    add_targets(command, "only this target (repeatable)")
-    command.add_argument(
-        "--from", dest="before", default="", metavar="A", help="the target that is used today"
-    )
-    command.add_argument("--to", dest="after", default="", metavar="B", help="the target that is to be used")
-    _add_data(command)
     command.add_argument(
         "--fail-on",
         type=chosen(Trouble),
@@ -89,37 +76,13 @@ def add_check(command: argparse.ArgumentParser) -> None:
         "--allow-left-out", action="store_true", help="no exit 3 for what --seconds leaves out"
     )
     add_where(command)
-    command.add_argument("--pull", action="store_true", help="pull large images too")
+    add_fields(command, Check)
     command.add_argument(
-        "-j", "--jobs", type=positive, metavar="N", help="targets at the same time (default: one a processor)"
-    )
-    _add_further(command)
-
-
-def _add_data(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640,mask:1x640"
-    )
-    for bound in ("min", "opt", "max"):
-        option, dest = f"--{bound}Shapes", f"{bound}_shapes"
-        command.add_argument(option, dest=dest, default="", metavar="SHAPES", help="as trtexec has it")
-    for name, text in _FILES.items():
-        command.add_argument(f"--{name}", type=Path, metavar="FILE", help=text)
-    command.add_argument(
-        "--plugin",
-        dest="plugins",
+        "-o",
+        "--output",
         type=Path,
-        action="append",
-        default=[],
-        metavar="LIBRARY",
-        help="a compiled library of plugins, loaded before the model is parsed (repeatable)",
-    )
-    add_building(command)
-    command.add_argument(
-        "--want",
-        default="auto",
-        metavar="auto|none|PATTERN",
-        help="which nodes are to keep the precision that the graph asks of them (default: all)",
+        metavar="FILE",
+        help="write the model that --leave-float or --try-workarounds found",
     )
 
 
@@ -130,7 +93,7 @@ def do_check(options: argparse.Namespace) -> int:
     options.targets += [name for name in options.require if options.targets and name not in options.targets]
     # A folder that was named is refused before anything runs; one that was only found costs the hints, no more.
     options.cases = options.cases if "cases" in options.unsaid else load_cases(options.cases)
-    check = Check(**{each.name: getattr(options, each.name) for each in fields(Check)})
+    check = of_fields(Check, options)
     with Doing() as doing, contextlib.ExitStack() as stack:
         folder = options.html or Path(stack.enter_context(Scratch("check-")))
         shown = _Shown(options, doing, stack.enter_context(Store(folder, run=uuid.uuid4().hex[:12])))
@@ -246,37 +209,3 @@ def _refuse_unwritable(options: argparse.Namespace) -> None:
         raise HandledError("--output is of one model, and several are named; check them one by one")
     if not options.after and len(options.targets) != 1:
         raise HandledError("--output is of one target; name it with --to or --target")
-
-
-def _add_further(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--seconds",
-        type=positive,
-        metavar="N",
-        help="seconds for one build; what is not done then is left out, which is exit 3 (default: as matrix.yaml says)",
-    )
-    command.add_argument(
-        "--no-blockers",
-        dest="blockers",
-        action="store_false",
-        help="of a model that does not build tell the first failure alone, not what else there is",
-    )
-    command.add_argument(
-        "--leave-float",
-        default="",
-        metavar="auto|NODE,NODE",
-        help="try these nodes without Q/DQ; auto looks for the fewest after which the rest keeps its precision",
-    )
-    command.add_argument(
-        "--try-workarounds",
-        dest="workarounds",
-        action="store_true",
-        help="try every known way round on the model, and tell which help and what they cost",
-    )
-    command.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write the model that --leave-float or --try-workarounds found",
-    )

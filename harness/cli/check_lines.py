@@ -12,8 +12,8 @@ from packaging.version import Version
 
 from harness.compare.kinds import TIMED
 from harness.judge.cell import Judged
-from harness.known.listed import Finding, State
-from harness.models.check import (
+from harness.known.listed import Objection, State
+from harness.models.answers import (
     Answer,
     ModelStep,
     changes,
@@ -24,7 +24,7 @@ from harness.models.check import (
     sizes_doubted,
     untold,
 )
-from harness.models.checking import Asked, Begun, Behind, Concluded, Ended, Event, Unread
+from harness.models.checking import AllAnswered, Begun, Behind, Concluded, Ended, Event, Unread
 from harness.models.own.model import OwnModel
 from harness.report.further import further_rows
 from harness.text import one_line, visible
@@ -51,11 +51,11 @@ def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Ite
             yield from concluded(event, options.flags, several=several)
         case Behind():
             yield from _behind(event)
-        case Asked() if event.asking.before:
+        case AllAnswered() if event.asking.before:
             yield from _asked(event, options)
 
 
-def _asked(event: Asked, options: argparse.Namespace) -> Iterator[str]:
+def _asked(event: AllAnswered, options: argparse.Namespace) -> Iterator[str]:
     """Yield what is left to ask of a model that fails, or why nothing was asked of one that does not."""
     label, none = event.asking.model.label, "no target that ran"
     if event.asking.troubled:
@@ -266,9 +266,9 @@ def _findings(answer: Answer) -> tuple[str, ...]:
     return (wanted, *_kinds(findings), *_kinds(static.elsewhere), *filter(None, [remark]))
 
 
-def _kinds(findings: Sequence[Finding]) -> Iterator[str]:
+def _kinds(findings: Sequence[Objection]) -> Iterator[str]:
     """Yield a line for each kind of finding, with its first node and how many more there are."""
-    kinds: dict[Finding, list[Finding]] = {}
+    kinds: dict[Objection, list[Objection]] = {}
     for each in findings:
         kinds.setdefault(replace(each, node=None), []).append(each)
     for first, *more in list(kinds.values())[:_MOST_KINDS]:

@@ -21,12 +21,12 @@ from harness.cli.options import EXIT_OK, EXIT_REGRESSION, REPORTS
 from harness.cli.project import results_path
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
-from harness.judge.builds import BuiltLayer, Change, built_layers, changes
+from harness.judge.builds import BuiltLayer, LayerChange, built_layers, changes
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding, fits
 from harness.judge.tables import explain
 from harness.layers.names import is_region
-from harness.layers.tactics import Reader
+from harness.layers.tactics import TacticsReader
 from harness.report.asking import answer
 from harness.report.lexicon import lexicon
 from harness.report.model import content, load_results
@@ -155,13 +155,13 @@ def as_json(found: Explanation) -> dict[str, object]:
 
 def _explained(name: str, version: str) -> tuple[Explanation, tuple[BuiltLayer, ...], str]:
     """Return the explanation of a log, the layers of the build if it tells of tactics, and the GPU that it names."""
-    reader = Reader()
+    reader = TacticsReader()
     found = explain(_taken(_lines_of(name, version), reader), version)
     build = reader.build()
     return found, built_layers(build) if build.layers else (), build.gpu
 
 
-def _taken(lines: Iterable[str], reader: Reader) -> Iterator[str]:
+def _taken(lines: Iterable[str], reader: TacticsReader) -> Iterator[str]:
     for line in lines:
         reader.take(line)
         yield line
@@ -352,7 +352,7 @@ def _change_lines(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> Itera
         yield f"sum of the kernels that were timed: {sums[0]:.1f} us in the old, {sums[1]:.1f} us in the new"
 
 
-def _change(change: Change) -> str:
+def _change(change: LayerChange) -> str:
     old, new = change.old, change.new
     lost = "LOST " if change.coarser else ""
     why = f"; {new.reason.sentence}" if new and new.reason and new.reason != (old and old.reason) else ""

@@ -11,15 +11,18 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import get_args
+from typing import Any, TypeVar, cast, get_args
 
 from harness import __version__
 from harness.errors import HandledError
 from harness.shipped import looked_up
 from harness.text import did_you_mean
-from harness.words import Part, Typing
+from harness.words import Part
+
+_T = TypeVar("_T")
 
 EXIT_OK = 0
 EXIT_REGRESSION = 1
@@ -183,39 +186,47 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def add_building(command: argparse.ArgumentParser) -> None:
-    """Add how a model is built, and how far its outputs may be off."""
-    command.add_argument(
-        "--typing", choices=[str(each) for each in Typing], default=str(Typing.GRAPH), help="(default: graph)"
-    )
-    command.add_argument(
-        "--flag",
-        dest="flags",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a builder flag, as FP16 (repeatable)",
-    )
-    by_precision = "(default: by the coarsest precision that anything ran in)"
-    command.add_argument(
-        "--max-rel",
-        type=_figure,
-        metavar="N",
-        help=f"the most an output may be off, as a fraction of its magnitude {by_precision}",
-    )
-    command.add_argument(
-        "--cosine",
-        type=_figure,
-        metavar="N",
-        help=f"the least cosine between an output and the expected one {by_precision}",
-    )
-
-
-def _figure(text: str) -> float:
+def number(text: str) -> float:
+    """Return an option's number."""
     try:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+
+
+#: The forms of an option that is a field of a dataclass, in argparse's words.
+FORMS: dict[str, dict[str, Any]] = {
+    "": {},
+    "count": {"type": positive, "metavar": "N"},
+    "file": {"type": Path, "metavar": "FILE"},
+    "number": {"type": number, "metavar": "N"},
+    "off": {"action": "store_false"},
+    "on": {"action": "store_true"},
+    "several": {"action": "append"},
+}
+
+
+def add_fields(command: argparse.ArgumentParser, kind: type) -> None:
+    """Add an option for each field of a dataclass that has a help in its metadata."""
+    for each in (one for one in fields(kind) if one.metadata):
+        words = dict(each.metadata)
+        names = [words.pop("short", ""), words.pop("name", f"--{each.name.replace('_', '-')}")]
+        words |= FORMS[words.pop("form")]
+        default = list(each.default) if each.default == () else each.default
+        command.add_argument(*filter(None, names), dest=each.name, default=default, **words)
+
+
+def of_fields(kind: type[_T], options: argparse.Namespace) -> _T:
+    """Return a dataclass whose fields are the options of these names."""
+    return kind(**{each.name: getattr(options, each.name) for each in fields(cast("Any", kind))})
+
+
+def words_of(given: object) -> Iterator[str]:
+    """Yield the words of a command line that give the fields of a dataclass, where they are not what is usual."""
+    for each in fields(cast("Any", given)):
+        value, name = getattr(given, each.name), each.metadata.get("name", f"--{each.name.replace('_', '-')}")
+        for one in value if isinstance(value, list | tuple) else (value,):
+            yield from () if one == each.default else (name, str(one))
 
 
 def writable(folder: Path, option: str = "--reports") -> Path:

@@ -12,22 +12,33 @@ from typing import NoReturn
 
 import onnx
 
-from harness.case import Profile, Typing
+from harness.case import Profile
 from harness.case.model import serialise
-from harness.cli.options import EXIT_OK, add_building, add_where, places, positive, writable, write_file
+from harness.cli.options import (
+    EXIT_OK,
+    add_fields,
+    add_where,
+    of_fields,
+    places,
+    positive,
+    words_of,
+    writable,
+    write_file,
+)
 from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
 from harness.layers.asked import wished
 from harness.matrix import Target
+from harness.models.answers import ran, sizes_doubted
 from harness.models.case_file import add_case, case_name, variant_name
-from harness.models.check import ran, sizes_doubted
+from harness.models.checking import Building
 from harness.models.further import graph_of
 from harness.models.graphs import outside
 from harness.models.own.data import Given
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_model
-from harness.models.own.shapes import Shapes, in_words, parse_shapes
+from harness.models.own.shapes import Shapes, in_words
 from harness.models.reading import held
 from harness.models.reduce import Search, differing, failing, named
 from harness.models.trying import BuiltOrRun, Tries
@@ -66,16 +77,8 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
 
 def add_recipe(command: argparse.ArgumentParser) -> None:
     """Add the options of building a model, and of the place to do it."""
-    command.add_argument("--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640")
-    add_building(command)
+    add_fields(command, Building)
     add_where(command)
-
-
-def wanted(options: argparse.Namespace) -> Wanted:
-    """Return the options of `add_recipe`."""
-    shapes = Shapes(optimum=parse_shapes(options.shapes, "--shapes"))
-    how = Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes)
-    return replace(how, max_rel=options.max_rel, cosine=options.cosine)
 
 
 def do_reduce(options: argparse.Namespace) -> int:
@@ -88,7 +91,7 @@ def do_reduce(options: argparse.Namespace) -> int:
     targets = [replace(each, timeout_s=min(each.timeout_s, allowed)) for each in targets]
     with Doing() as doing:
         doing.now(f"reading {options.model}")
-        how = wanted(options)
+        how = of_fields(Building, options).wanted
         own = load_own(options.model, how, name="own")
         usual = {each.input: each.optimum for each in own.variant.recipe.profiles}
         prepared = BuiltOrRun(Given(weights=own.weights))
@@ -178,12 +181,9 @@ def _again(
 ) -> Iterator[str]:
     """Yield the words of a command that checks the small model as it was tried."""
     yield from ("trt-compat", "check", str(out))
-    given: list[tuple[str, object]] = [("--target", name) for name in targets]
-    given += [("--shapes", in_words(profiles)), ("--typing", options.typing)]
-    given += [("--flag", flag) for flag in options.flags]
-    given += [("--max-rel", options.max_rel), ("--cosine", options.cosine)]
-    for word, value in given:
-        yield from () if value in (None, "", Typing.GRAPH) else (word, str(value))
+    for name in targets:
+        yield from ("--target", name)
+    yield from words_of(replace(of_fields(Building, options), shapes=in_words(profiles)))
     yield from places(options, reports=False)
 
 
@@ -242,7 +242,7 @@ def do_new(options: argparse.Namespace) -> int:
         )
     path = options.cases / f"{options.name}.py"
     name = case_name(path)
-    own = load_own(options.model, wanted(options), name=variant_name(options.model))
+    own = load_own(options.model, of_fields(Building, options).wanted, name=variant_name(options.model))
     if own.weights is not None:
         raise HandledError(
             f"{options.model}: has {own.weights} of weights, too many for a case; `trt-compat reduce` makes it small"

@@ -12,7 +12,7 @@ from harness.matrix import load_matrix
 from harness.matrix.interface import interfaces, numbers
 from harness.scan.files import scanned
 from harness.scan.judged import judged, runs_on
-from harness.scan.written import FORMATS, Answer
+from harness.scan.written import FORMATS, ScanAnswer
 
 
 def add_scan(command: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def do_scan(options: argparse.Namespace) -> int:
         if options.highest or options.lowest
         else {name: version in fine for name, version in targets.items()}
     )
-    answer = Answer(found, findings, files, highest, row, guarded=options.guarded)
+    answer = ScanAnswer(found, findings, files, highest, row, guarded=options.guarded)
     print(FORMATS[options.form or "text"](answer))
     breaks = not any(row.values()) if row else any(each.breaks for each in findings)
     return EXIT_REGRESSION if breaks else EXIT_OK

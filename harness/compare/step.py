@@ -92,7 +92,7 @@ class Alone(NamedTuple):
     signature: str
 
 
-class Trouble(NamedTuple):
+class StepTrouble(NamedTuple):
     """A signature that is reported of the new side's version, not of the old one's, and is shown by no variant."""
 
     signature: str
@@ -114,7 +114,7 @@ class Step:
     run: tuple[bool, bool]
     rows: tuple[StepRow, ...]
     alone: tuple[Alone, ...]
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[StepTrouble, ...]
     known: int
     variants: int
     on: str = ""
@@ -182,7 +182,7 @@ def _counted(count: int, models: int, words: tuple[str, str]) -> str:
 
 
 def step(
-    before: Column, after: Column, troubles: Sequence[Trouble] = (), removed: tuple[Removed, ...] = ()
+    before: Column, after: Column, troubles: Sequence[StepTrouble] = (), removed: tuple[Removed, ...] = ()
 ) -> Step:
     """Return the step from one column to another; `troubles` are of the new side alone, `removed` of the engine."""
     pairs = dict(_pairs(before, after))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.judge.reasons import RANK, Asked, Reason, Why, chosen_of, computes_in, judged, without
+from harness.judge.reasons import RANK, AskedNode, Reason, Why, chosen_of, computes_in, judged, without
 from harness.layers import names
 from harness.layers.compute import is_compute, is_region
 from harness.layers.tactics import BuildLog
@@ -38,7 +38,7 @@ class BuiltLayer:
 
 
 @dataclass(frozen=True)
-class Change:
+class LayerChange:
     """A layer that runs otherwise in the new of two builds; a side without it is None."""
 
     name: str
@@ -75,7 +75,7 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
     if about is None:
         return BuiltLayer(name, precision, None, _kernel(layer), None, multiplies)
     chosen = chosen_of(about, got, layer.tactic)
-    asked = Asked(name, Precision.INT8 if name in build.unquantised else got, got)
+    asked = AskedNode(name, Precision.INT8 if name in build.unquantised else got, got)
     reason = _reason(about, asked, chosen) if multiplies or is_region(layer) else None
     if reason and is_region(layer) and reason.why is not Why.OUT_OF_MEMORY:
         # Its inside may run finer than its edges.
@@ -100,7 +100,7 @@ def _lacking(name: str, about: Tactics | None) -> Reason | None:
     return reason if reason.why in (Why.NO_KERNEL, Why.OUT_OF_MEMORY) else None
 
 
-def _reason(about: Tactics, asked: Asked, chosen: Combination | None) -> Reason | None:
+def _reason(about: Tactics, asked: AskedNode, chosen: Combination | None) -> Reason | None:
     """Return why the finest precision that was asked or offered was not taken; None if it was."""
     offered = {asked.wanted, *map(computes_in, about.combinations)} & set(RANK)
     finest = max(offered, key=lambda each: RANK[each], default=None)
@@ -109,7 +109,7 @@ def _reason(about: Tactics, asked: Asked, chosen: Combination | None) -> Reason 
     return judged(about, asked._replace(wanted=finest), chosen)
 
 
-def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[Change, ...]:
+def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[LayerChange, ...]:
     """Return the layers that changed precision or kernel or are of one side, lost precision first, then time."""
     chains = {_ends(each.name): _key(each.name) for each in (*old, *new) if " + " in each.name}
     olds, news = (
@@ -121,7 +121,7 @@ def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[Chang
         for side in (old, new)
     )
     both = dict.fromkeys([*news, *olds])
-    found = [Change(name, olds.get(name), news.get(name)) for name in both]
+    found = [LayerChange(name, olds.get(name), news.get(name)) for name in both]
     return tuple(
         sorted(
             (each for each in found if _differs(each)),
@@ -130,7 +130,7 @@ def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[Chang
     )
 
 
-def _differs(change: Change) -> bool:
+def _differs(change: LayerChange) -> bool:
     old, new = change.old, change.new
     if old is None or new is None:
         return True

@@ -23,7 +23,7 @@ _RUN, _ENOUGH, _LOOKED_AT = 3, 4, 2000
 
 
 @dataclass(frozen=True)
-class Form:
+class MessageForm:
     """A message as a tool's source has it, {} for what is filled in; `group` is what it means."""
 
     tool: str
@@ -56,10 +56,10 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Match:
+class MatchedMessage:
     """A message that is known: its form, its meaning and the values that were filled in."""
 
-    form: Form
+    form: MessageForm
     meaning: Meaning
     values: tuple[str, ...]
 
@@ -84,15 +84,17 @@ def meanings() -> dict[str, Meaning]:
 
 
 @lru_cache
-def load_forms() -> tuple[Form, ...]:
+def load_forms() -> tuple[MessageForm, ...]:
     """Return the rows of the table."""
-    return tuple(Form(*line.split("\t")) for line in TABLE.read_text(encoding="utf-8").splitlines()[1:])
+    return tuple(
+        MessageForm(*line.split("\t")) for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]
+    )
 
 
 @lru_cache
-def _index() -> dict[tuple[str, ...], list[Form]]:
+def _index() -> dict[tuple[str, ...], list[MessageForm]]:
     """Return the forms by a run of words that each message of theirs has; a word beside a hole may go on."""
-    index: dict[tuple[str, ...], list[Form]] = {}
+    index: dict[tuple[str, ...], list[MessageForm]] = {}
     for form in load_forms():
         runs = [part.split(" ")[at > 0 :] for at, part in enumerate(form.form.replace('"', "").split(HOLE))]
         ends = [*([None if run[-1:] == [""] else -1 for run in runs[:-1]]), None]
@@ -102,10 +104,10 @@ def _index() -> dict[tuple[str, ...], list[Form]]:
     return index
 
 
-def known_message(text: str, speaker: str = "") -> Match | None:
+def known_message(text: str, speaker: str = "") -> MatchedMessage | None:
     """Return the known message in a text, as it is or in quotes: that with the most words; `speaker` is a tool."""
     words = text[:_LOOKED_AT].replace('"', "").split()
-    best: tuple[int, Form, tuple[str, ...]] | None = None
+    best: tuple[int, MessageForm, tuple[str, ...]] | None = None
     for form in _candidates(words):
         fixed = sum(map(len, form.pieces))
         short = not speaker and len(" ".join(form.pieces).split()) < _ENOUGH
@@ -113,16 +115,16 @@ def known_message(text: str, speaker: str = "") -> Match | None:
             continue
         values = _values(form, " ".join(words))
         best = best if values is None else (fixed, form, values)
-    return Match(best[1], meanings()[best[1].group], best[2]) if best else None
+    return MatchedMessage(best[1], meanings()[best[1].group], best[2]) if best else None
 
 
-def _candidates(words: Sequence[str]) -> Iterator[Form]:
+def _candidates(words: Sequence[str]) -> Iterator[MessageForm]:
     for size in range(_RUN, 0, -1):
         for at in range(len(words) - size + 1):
             yield from _index().get(tuple(words[at : at + size]), ())
 
 
-def _values(form: Form, text: str) -> tuple[str, ...] | None:
+def _values(form: MessageForm, text: str) -> tuple[str, ...] | None:
     """Return what stands between the pieces of a form, None unless all are there in their order."""
     values, at = [], 0
     open_start = form.form.startswith(HOLE)

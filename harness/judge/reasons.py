@@ -109,7 +109,7 @@ class Reason:
         )
 
 
-class Asked(NamedTuple):
+class AskedNode(NamedTuple):
     """A node, the precision that it was to run in, and the one that it ran in."""
 
     node: str
@@ -132,7 +132,7 @@ def reasons(
         wanted = _wanted(node.op, wished.get(node.name), recipe)
         got = ran.get(node.name)
         if wanted and got in RANK and RANK[got] < RANK[wanted]:
-            asked = Asked(node.name, wanted, got)
+            asked = AskedNode(node.name, wanted, got)
             found.append(_of_node(asked, layers.get(node.name), tactics, recipe))
     texts = [message.text for message in outcome.messages]
     missing = {ended(each["node"]) for text in texts if (each := NO_IMPLEMENTATION.search(text))}
@@ -152,7 +152,7 @@ def _wanted(op: str, wished: Precision | None, recipe: Recipe) -> Precision | No
     return max(allowed, key=lambda each: RANK[each], default=None)
 
 
-def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], recipe: Recipe) -> Reason:
+def _of_node(asked: AskedNode, layer: Layer | None, tactics: Mapping[str, Tactics], recipe: Recipe) -> Reason:
     if layer is None:
         return asked.reason(Why.NOT_SAID)
     if is_compiled(layer.name) or layer.type == "Myelin":
@@ -165,7 +165,7 @@ def _of_node(asked: Asked, layer: Layer | None, tactics: Mapping[str, Tactics], 
     )
 
 
-def _of_region(asked: Asked, regions: Sequence[Tactics], layer: Layer) -> Reason:
+def _of_region(asked: AskedNode, regions: Sequence[Tactics], layer: Layer) -> Reason:
     """Return why the only region runs as it does; its formats tell nothing of a type that only its inside has."""
     for about in regions if len(regions) == 1 else ():
         tactic = next((each.tactic for each in about.combinations if each.tactic), "")
@@ -188,7 +188,7 @@ def without(layer: str, about: Tactics | None) -> Reason:
     return Reason(layer, Why.NO_KERNEL if refused else Why.NOT_SAID, layer=layer, formats=formats)
 
 
-def judged(about: Tactics, asked: Asked, chosen: Combination | None, *, typed: bool = False) -> Reason:
+def judged(about: Tactics, asked: AskedNode, chosen: Combination | None, *, typed: bool = False) -> Reason:
     """Return why a layer ran in one precision and not in a finer one."""
     of_wanted = [each for each in about.combinations if same_precision(asked.wanted, computes_in(each))]
     timed = [each for each in of_wanted if each.time_us is not None]

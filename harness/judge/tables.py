@@ -13,7 +13,7 @@ from itertools import islice
 from harness.judge.anatomy import general, speaker, tables, take_apart
 from harness.judge.findings import SEE_ABOVE, Explanation, Finding, explained, line_of
 from harness.judge.logs import Said, read_log
-from harness.judge.messages import Match, Meaning, groups, known_message
+from harness.judge.messages import MatchedMessage, Meaning, groups, known_message
 
 #: Signatures that only repeat what the engine says: the parts of the line say more.
 _ECHOES = frozenset({"usage-error", "builder-assertion"})
@@ -94,7 +94,7 @@ def _who(said: Said, text: str) -> str:
     return (places | {-1: ""})[max(places)]
 
 
-def _match(said: Said, text: str) -> Match | None:
+def _match(said: Said, text: str) -> MatchedMessage | None:
     who, text = _who(said, text), text.replace("NvTensorRTRTX EP", "TensorRT EP")
     return known_message(text, who) if not who or who in groups()["tools"] else None
 
@@ -109,7 +109,7 @@ def _of_line(said: Said, text: str) -> Finding | None:
     return _made(said, text, parts) if parts else _of_death(said, text)
 
 
-def _of_message(said: Said, text: str, match: Match) -> Finding:
+def _of_message(said: Said, text: str, match: MatchedMessage) -> Finding:
     tool, meaning = groups()["tools"][match.form.tool], match.meaning
     kind = meaning.kind or ("failure" if match.form.level == "E" else "warning")
     kind = "warning" if said.severities.get(text) == "WARNING" and kind == "failure" else kind

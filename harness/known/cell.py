@@ -19,7 +19,7 @@ from harness.judge.diagnosis import Diagnosis, blank, notes
 from harness.judge.signatures import SAID, Signature, load_signatures
 from harness.judge.timing import bounds, contended, statistics
 from harness.known.claim import built_but, drawn, says
-from harness.known.listed import Finding, State
+from harness.known.listed import Objection, State
 from harness.known.model import Advice, Known, Layers, OnGpu, Timing, stack_of
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
 from harness.layers.precision import attention_kernel, holds_attention
@@ -50,7 +50,7 @@ def known_of(
     judged: Sequence[Judged],
     pasts: Sequence[CellHistory | None] = (),
     by_hand: tuple[str, ...] = (),
-    static: Finding | None = None,
+    static: Objection | None = None,
 ) -> Known:
     """Return the `Known` of a cell from all outcomes that speak for it, the worst first; see `worst_first`.
 
@@ -100,7 +100,7 @@ def nearest_first(claims: Iterable[Expectation]) -> list[Expectation]:
 
 
 def _known(
-    judged: Judged, past: CellHistory | None, by_hand: tuple[str, ...], static: Finding | None
+    judged: Judged, past: CellHistory | None, by_hand: tuple[str, ...], static: Objection | None
 ) -> Known:
     cell, outcome = judged.cell, judged.outcome
     found = partial(
@@ -158,7 +158,7 @@ def _claimed_on(claims: Sequence[Expectation], verdict: Verdict) -> tuple[OnGpu,
     return tuple(on.values()) if any(capability for capability, _ in on) else ()
 
 
-def _listed(found: Callable[..., Known], judged: Judged, static: Finding | None) -> Known:
+def _listed(found: Callable[..., Known], judged: Judged, static: Objection | None) -> Known:
     """Return a cell without a result and a claim: as its graph has it by NVIDIA's tables, or as not known."""
     cls = judged.classification.cls
     if static is None or static.state not in _LISTED or cls is Class.NOT_APPLICABLE:

@@ -42,7 +42,7 @@ _REMAINDERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
 
 
 @dataclass(frozen=True)
-class Use:
+class OperatorUse:
     """A node in its graph: `operator` by the table's name, `name` by the engine's."""
 
     node: onnx.NodeProto
@@ -108,13 +108,13 @@ def _all(*answers: bool | None) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
-def _zero(use: Use) -> bool | None:
+def _zero(use: OperatorUse) -> bool | None:
     """Tell whether the third input is zero throughout, or left out."""
     values = use.values(2)
     return not use.given(2) or (None if values is None else not np.any(values.astype(np.float32)))
 
 
-def _einsum(use: Use) -> bool | None:
+def _einsum(use: OperatorUse) -> bool | None:
     terms = str(use.attribute("equation", "")).partition("->")[0].replace(" ", "").split(",")
     if any("." in term or max(Counter(term).values(), default=0) > 1 for term in terms):
         return False
@@ -131,7 +131,7 @@ def _halves(found: list[object]) -> bool:
     return found[: len(found) // 2] == found[len(found) // 2 :]
 
 
-def _branches(use: Use, *, broadcast: bool) -> bool | None:
+def _branches(use: OperatorUse, *, broadcast: bool) -> bool | None:
     if use.values(0) is not None:
         # Importers take the branch that a stored condition says, and no other.
         return True
@@ -140,7 +140,7 @@ def _branches(use: Use, *, broadcast: bool) -> bool | None:
     return None if answer is False and not broadcast and use.decided(0) else answer
 
 
-def _both_branches(use: Use, *, broadcast: bool) -> bool | None:
+def _both_branches(use: OperatorUse, *, broadcast: bool) -> bool | None:
     named = use.attribute("then_branch"), use.attribute("else_branch")
     graphs = [graph for graph in named if isinstance(graph, onnx.GraphProto)]
     if len(graphs) < len(named):
@@ -154,7 +154,7 @@ def _both_branches(use: Use, *, broadcast: bool) -> bool | None:
     return _all(*answers)
 
 
-def _loop_slices(use: Use) -> bool:
+def _loop_slices(use: OperatorUse) -> bool:
     """Tell whether all ends of Slices inside a Loop are stored."""
     bodies = [GraphReader(body, use.scope) for body in subgraphs(use.node)]
     slices = [(body, node) for body in bodies for node in body.nodes if node.op_type == "Slice"]
@@ -172,7 +172,7 @@ def _alike(one: Shape | None, two: Shape | None, *, broadcast: bool) -> bool | N
     return None if any(None in pair and pair[0] != pair[1] for pair in pairs) else True
 
 
-def _loop_shapes(use: Use) -> bool | None:
+def _loop_shapes(use: OperatorUse) -> bool | None:
     """Tell whether a Loop gathers nothing, and its body is declared to hand on the sizes that it takes."""
     body = next(iter(subgraphs(use.node)), onnx.GraphProto())
     shapes = GraphReader(body, use.scope).shapes
@@ -182,45 +182,45 @@ def _loop_shapes(use: Use) -> bool | None:
     return True if came == went and all(shape is not None and None not in shape for shape in came) else None
 
 
-def _resize_axes(use: Use) -> bool | None:
+def _resize_axes(use: OperatorUse) -> bool | None:
     axes, shape = use.attribute("axes"), use.shape()
     if not isinstance(axes, list) or not use.given(2):
         return True
     return None if shape is None else axes == list(range(len(shape)))
 
 
-def _limit(use: Use) -> bool | None:
+def _limit(use: OperatorUse) -> bool | None:
     # Before opset 10 K is an attribute.
     k = use.attribute("k") if use.attribute("k") is not None else use.values(1)
     # The tables say "less than"; 8.6.1, 10.6.0 and TensorRT for RTX were measured to take the limit itself.
     return None if k is None else bool(np.all(np.asarray(k) <= _MOST_K))
 
 
-def _along_axis(use: Use, usual: int) -> int | None:
+def _along_axis(use: OperatorUse, usual: int) -> int | None:
     axis, shape = use.attribute("axis", usual), use.shape()
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return None
     return shape[axis]
 
 
-def _real(use: Use) -> bool | None:
+def _real(use: OperatorUse) -> bool | None:
     shape = use.shape()
     return None if not shape or shape[-1] is None else len(shape) < 3 or shape[-1] == 1  # noqa: PLR2004
 
 
-def _parts_alike(use: Use) -> bool | None:
+def _parts_alike(use: OperatorUse) -> bool | None:
     many, length = use.attribute("num_outputs"), _along_axis(use, 0)
     return length % many == 0 if isinstance(many, int) and many and length is not None else not many or None
 
 
-def _axes_all(use: Use) -> bool | None:
+def _axes_all(use: OperatorUse) -> bool | None:
     axes, shape = use.values(1), use.shape()
     if not use.given(1) or use.shape(1) == (0,) or axes is None:
         return not use.given(1) or use.shape(1) == (0,)
     return None if shape is None else len({int(each) % len(shape) for each in axes.ravel()}) == len(shape)
 
 
-def _axes_or_sizes(use: Use) -> bool | None:
+def _axes_or_sizes(use: OperatorUse) -> bool | None:
     extents, source = use.scope.shapes.get(use.given(0)), use.scope.producer(use.given(0))
     # The engine knows how many sizes a shape has, also where shape inference does not know them.
     if use.listed("axes") or use.given(1) or (source is not None and source.op_type == "Shape"):
@@ -230,23 +230,23 @@ def _axes_or_sizes(use: Use) -> bool | None:
     return False if named else _static(use)
 
 
-def _static(use: Use) -> bool | None:
+def _static(use: OperatorUse) -> bool | None:
     shape = use.shape()
     return True if shape is not None and None not in shape else None
 
 
-def _remainder(use: Use) -> bool | None:
+def _remainder(use: OperatorUse) -> bool | None:
     kind = use.scope.types.get(use.given(0))
     return True if use.attribute("fmod", 0) else None if kind is None else kind in _REMAINDERS
 
 
-def _position(use: Use) -> bool | None:
+def _position(use: OperatorUse) -> bool | None:
     kind = use.scope.types.get(use.given(3)) if use.given(3) else onnx.TensorProto.INT64
     return None if kind is None else kind == onnx.TensorProto.INT64
 
 
 #: By name in operators.tsv: whether a use keeps a restriction or a condition, None if the graph does not decide.
-KEPT: Mapping[str, Callable[[Use], bool | None]] = {
+KEPT: Mapping[str, Callable[[OperatorUse], bool | None]] = {
     "attention-attributes": lambda use: (
         not (use.attribute("qk_matmul_output_mode", 0) or use.attribute("softcap", 0.0))
     ),
@@ -316,20 +316,20 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
 }
 
 
-def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[OperatorUse]:
     """Yield every node of a model that its graph runs, those of branches, loops and local functions too."""
     functions = {(each.domain, each.name) for each in model.functions}
     for node in model.graph.node:
         if (node.domain, node.op_type) in functions:
-            yield Use(node, GraphReader(onnx.GraphProto()), "local function", name_of(node))
+            yield OperatorUse(node, GraphReader(onnx.GraphProto()), "local function", name_of(node))
     whole = inline_local_functions(model) if functions else model
     yield from uses_in(GraphReader(inferred(whole)), name_of)
 
 
-def uses_in(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+def uses_in(scope: GraphReader, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[OperatorUse]:
     """Yield every node that a graph runs, those of branches and loops too."""
     for node in scope.nodes:
-        yield Use(node, scope, node.op_type, name_of(node))
+        yield OperatorUse(node, scope, node.op_type, name_of(node))
         for graph in _run_by(node, scope):
             yield from uses_in(GraphReader(graph, scope), name_of)
 
@@ -384,7 +384,7 @@ class State(Word):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Objection:
     """An objection to a model; for a blocked one `first` is the first table without its operator."""
 
     state: State
@@ -400,7 +400,7 @@ class Finding:
         return ": ".join(filter(None, (where, f"{self.restriction or ''}{since}")))
 
 
-class Dropped(Finding):
+class Dropped(Objection):
     """An objection that something is not read: what comes of it is seen by reading the model so."""
 
 
@@ -412,14 +412,14 @@ class Static:
     elsewhere: reports about the same version on another platform, without effect on the answer.
     """
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Objection, ...] = ()
     remark: str = ""
-    elsewhere: tuple[Finding, ...] = ()
+    elsewhere: tuple[Objection, ...] = ()
 
     @property
-    def gravest(self) -> Finding:
+    def gravest(self) -> Objection:
         """Return the first finding, or that the model is clear."""
-        return self.findings[0] if self.findings else Finding(State.CLEAR)
+        return self.findings[0] if self.findings else Objection(State.CLEAR)
 
     @property
     def state(self) -> State:
@@ -436,25 +436,25 @@ class StaticModel:
         self._unread = unread
         self._uses = tuple(uses(model, effective_name)) if model else ()
         self._plugins = plugins
-        self._answers: dict[tuple[int, str, tuple[bool, ...]], Finding | None] = {}
+        self._answers: dict[tuple[int, str, tuple[bool, ...]], Objection | None] = {}
 
-    def on(self, target: Target) -> tuple[Finding, ...]:
+    def on(self, target: Target) -> tuple[Objection, ...]:
         """Return the findings of NVIDIA's tables about the model on a TensorRT; () for another engine."""
         before, after = tables_around(target.version)
         if not target.traits.tabled:
             words = f"NVIDIA's tables are not of {target.traits.product}"
-            return (Finding(State.UNKNOWN, "", "", words),)
+            return (Objection(State.UNKNOWN, "", "", words),)
         if self._unread:
-            return (Finding(State.UNKNOWN, "", "", self._unread),)
+            return (Objection(State.UNKNOWN, "", "", self._unread),)
         if before is None:
             words = f"the first table is of {operator_tables()[0].release}"
-            return (Finding(State.UNKNOWN, "", "", words),)
+            return (Objection(State.UNKNOWN, "", "", words),)
         version = ".".join(map(str, Version(target.version).release[:2]))
         sides = (self._against(before, version), self._against(after or before, version))
         found = (_between(*pair, before, after, version) for pair in zip(*sides, strict=True))
         return tuple(dict.fromkeys(each for each in found if each))
 
-    def _against(self, table: OperatorTable, version: str) -> Iterator[Finding | None]:
+    def _against(self, table: OperatorTable, version: str) -> Iterator[Objection | None]:
         """Yield the finding of a table on each node, with the facts that a version has beside the table's release."""
         releases = Version(version), Version(table.release)
         for at, use in enumerate(self._uses):
@@ -465,7 +465,7 @@ class StaticModel:
                 self._answers[key] = _judged(use, table, version, plugins=self._plugins)
             yield self._answers[key]
 
-    def drawn_on(self, target: Target) -> Finding | None:
+    def drawn_on(self, target: Target) -> Objection | None:
         """Return the gravest finding of the tables if it is drawn: blocked, ignored or restricted."""
         first = next(iter(ranked(self.on(target))), None)
         return first if first and first.state in (State.BLOCKED, State.IGNORED, State.RESTRICTED) else None
@@ -479,7 +479,7 @@ class StaticModel:
         return f"opset {self.opset} is above {highest}, the highest that the table names; that alone blocks nothing"
 
 
-def _judged(use: Use, table: OperatorTable, version: str, *, plugins: bool) -> Finding | None:
+def _judged(use: OperatorUse, table: OperatorTable, version: str, *, plugins: bool) -> Objection | None:
     state, words = against(use, table, version, plugins=plugins)
     if state is State.CLEAR:
         return None
@@ -489,10 +489,10 @@ def _judged(use: Use, table: OperatorTable, version: str, *, plugins: bool) -> F
         free = (each.release for each in later if against(use, each, plugins=plugins)[0] is not State.BLOCKED)
         first = next(free, None)
     dropped = state is State.IGNORED or (state is State.RESTRICTED and _is_dropped(use, table, version))
-    return (Dropped if dropped else Finding)(state, use.name, use.node.op_type, words, first)
+    return (Dropped if dropped else Objection)(state, use.name, use.node.op_type, words, first)
 
 
-def _is_dropped(use: Use, table: OperatorTable, version: str) -> bool:
+def _is_dropped(use: OperatorUse, table: OperatorTable, version: str) -> bool:
     """Tell whether nothing restricts a node but what its importer does not read."""
     importer, releases = table.importers[use.operator], (Version(version), Version(table.release))
     facts = (fact for fact in importer.facts if fact.holds(*releases))
@@ -500,7 +500,9 @@ def _is_dropped(use: Use, table: OperatorTable, version: str) -> bool:
     return all(KEPT[name](use) for name in (*importer.restrictions, *other))
 
 
-def against(use: Use, table: OperatorTable, version: str = "", *, plugins: bool = False) -> tuple[State, str]:
+def against(
+    use: OperatorUse, table: OperatorTable, version: str = "", *, plugins: bool = False
+) -> tuple[State, str]:
     """Return the verdict of a table on a node, and why in words, "" for none; `version` is the engine's."""
     importer = table.importers.get(use.operator)
     if use.operator == _FUNCTION:
@@ -519,7 +521,7 @@ def against(use: Use, table: OperatorTable, version: str = "", *, plugins: bool 
     return _restricted(use, importer, Version(version or table.release), Version(table.release))
 
 
-def _restricted(use: Use, importer: Importer, release: Version, table: Version) -> tuple[State, str]:
+def _restricted(use: OperatorUse, importer: Importer, release: Version, table: Version) -> tuple[State, str]:
     """Return the verdict of the types and restrictions of an importer on a node, with the facts of a release."""
     lacking = [kind for kind in _kinds(use) if kind not in importer.types]
     if lacking:
@@ -538,7 +540,7 @@ def _restricted(use: Use, importer: Importer, release: Version, table: Version) 
     return worst, "; ".join(found.get(worst, ()))
 
 
-def _kinds(use: Use) -> Iterable[str]:
+def _kinds(use: OperatorUse) -> Iterable[str]:
     """Yield the types of a node's tensors that a table must list.
 
     The rows of QuantizeLinear and DequantizeLinear list the types of the first input alone.
@@ -559,12 +561,12 @@ def _kinds(use: Use) -> Iterable[str]:
 
 
 def _between(
-    one: Finding | None,
-    other: Finding | None,
+    one: Objection | None,
+    other: Objection | None,
     before: OperatorTable,
     after: OperatorTable | None,
     version: str,
-) -> Finding | None:
+) -> Objection | None:
     """Return the finding on a node of a version between two tables, or beyond the last."""
     came = imported_since(one.operator or "") if one and one.restriction == _NO_IMPORTER else ""
     if one and came and Version(version) < Version(came):
@@ -575,7 +577,7 @@ def _between(
         # Beyond the last table an importer stays, and a missing one may have come.
         since = f"{came} imports it, and " if came else ""
         words = f"{since}the last table is of {before.release}: {one.restriction}" if one else ""
-        return Finding(State.UNKNOWN, one.node, one.operator, words) if one else None
+        return Objection(State.UNKNOWN, one.node, one.operator, words) if one else None
     if (one and one.state) == (other and other.state):
         return one
     found = one or other
@@ -584,9 +586,9 @@ def _between(
     words = "; ".join(
         f"{table.release}: {answer}" for table, answer in zip((before, after), answers, strict=True)
     )
-    return Finding(State.UNKNOWN, found.node, found.operator, words)
+    return Objection(State.UNKNOWN, found.node, found.operator, words)
 
 
-def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def ranked(findings: Iterable[Objection]) -> tuple[Objection, ...]:
     """Return findings, the gravest first."""
     return tuple(sorted(findings, key=lambda finding: list(State).index(finding.state)))

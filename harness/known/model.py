@@ -10,7 +10,7 @@ from typing import Any
 from harness.case import Expectation, Link
 from harness.engines import ENGINES
 from harness.history.changes import CellHistory
-from harness.known.listed import Finding
+from harness.known.listed import Objection
 from harness.record.outcome import Accuracy, Stamps
 from harness.words import UNJUDGED, Basis, Class, Engine, Precision, Role, Verdict
 
@@ -303,7 +303,7 @@ class Known:
     past: CellHistory | None = None
     gpu: tuple[str, str] | None = None
     by_gpu: tuple[OnGpu, ...] = ()
-    static: Finding | None = None
+    static: Objection | None = None
     stamps: str = ""
     when: str = ""
     by_hand: tuple[str, ...] = ()

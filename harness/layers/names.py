@@ -29,7 +29,7 @@ MOST_PARTS, LONGEST_NAME, DEEPEST = 40, 3000, 20
 
 
 @dataclass(frozen=True)
-class Part:
+class FusedNode:
     """A node in the name of a fused layer, and how it comes to be there."""
 
     name: str
@@ -52,13 +52,13 @@ def is_compiled(name: str) -> bool:
     return bool(_COMPILED.search(name))
 
 
-def taken_apart(name: str) -> tuple[Part, ...]:
+def taken_apart(name: str) -> tuple[FusedNode, ...]:
     """Return the nodes in the name of a fused layer; () for the name of a node."""
     parts = _parts(name[:LONGEST_NAME], "", 0) if name else ()
     return parts if len(parts) > 1 or any(part.how for part in parts) else ()
 
 
-def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
+def _parts(name: str, how: str, depth: int) -> tuple[FusedNode, ...]:
     text = LABEL.sub("", COPY.sub("", name.strip()))
     region = REGION.search(text)
     if region and depth < DEEPEST:
@@ -78,7 +78,7 @@ def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
             :MOST_PARTS
         ]
     form = next((said for pattern, said in FORMS if pattern.search(text)), "")
-    return (Part(text, "; ".join(filter(None, (how, form)))),)
+    return (FusedNode(text, "; ".join(filter(None, (how, form)))),)
 
 
 def split(text: str, signs: tuple[str, ...]) -> list[str]:

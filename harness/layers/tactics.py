@@ -184,7 +184,7 @@ class BuildLog:
                             yield Conversion(source, target, us, node, side, at)
 
 
-class Reader:
+class TacticsReader:
     """Reads a log line by line, and keeps a bounded part of a log of any length."""
 
     def __init__(self) -> None:
@@ -383,7 +383,7 @@ class Reader:
 
 def read_tactics(lines: Iterable[str]) -> BuildLog:
     """Return the tactics in the lines of a log."""
-    reader = Reader()
+    reader = TacticsReader()
     for line in lines:
         reader.take(line)
     return reader.build()

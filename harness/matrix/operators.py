@@ -119,7 +119,7 @@ def tables_around(version: str) -> tuple[OperatorTable | None, OperatorTable | N
 
 
 @dataclass(frozen=True)
-class Line:
+class ChangelogLine:
     """A line of a changelog: what a release does with an operator from then on; "imports": it has an importer."""
 
     operator: str
@@ -129,11 +129,11 @@ class Line:
 
 
 @cache
-def changelog() -> tuple[Line, ...]:
+def changelog() -> tuple[ChangelogLine, ...]:
     """Return the lines of NVIDIA's changelogs that date what the tables do not."""
     cells = (line.split("\t") for line in _lines(_CHANGES))
     return tuple(
-        Line(operator, release, what, link)
+        ChangelogLine(operator, release, what, link)
         for operators, release, what, link in cells
         for operator in operators.split(",")
     )

@@ -12,7 +12,7 @@ from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.layers.datatype import same_precision
 from harness.matrix import Target
-from harness.models.check import engine_made, median_ms
+from harness.models.answers import engine_made, median_ms
 from harness.plan import series
 from harness.text import did_you_mean
 from harness.words import GOOD, PREDICATE, Class, Precision, Word, said

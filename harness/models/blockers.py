@@ -22,7 +22,7 @@ from harness.layers.datatype import NARROW
 from harness.layers.names import region_in
 from harness.layers.operators import MULTIPLYING
 from harness.layers.parse import map_names
-from harness.models.check import engine_made, ran
+from harness.models.answers import engine_made, ran
 from harness.models.graphs import Cutter
 from harness.models.own.inputs import made_up
 from harness.record.outcome import Node, ParserError

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,8 +15,8 @@ from harness.case import Case
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.matrix import Matrix, load_matrix
+from harness.models.answers import Answer, ModelStep
 from harness.models.blockers import MOST_SECONDS as MOST_BLOCKERS_SECONDS
-from harness.models.check import Answer, ModelStep
 from harness.models.deciding import Patterns
 from harness.models.further import Asking, Questions
 from harness.models.gate import deciding
@@ -92,18 +93,57 @@ class Behind:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AllAnswered:
     """All questions about a model are answered."""
 
     asking: Asking
 
 
-Event = Now | Unread | Begun | Ended | Concluded | Behind | Asked
+Event = Now | Unread | Begun | Ended | Concluded | Behind | AllAnswered
 Tell = Callable[[Event], None]
 
 
+def option(text: str, form: str = "", *, default: object = None, **words: object) -> Any:  # noqa: ANN401  (as `field`)
+    """Return a field that is an option: its help, and its form as `FORMS` of harness/cli/options.py has it.
+
+    The option has the field's name, or is `name`; `short` is another. All other words are argparse's.
+    """
+    return field(default=default, metadata={"help": text, "form": form, **words})
+
+
+_SIZES, _TRTEXEC = "of dynamic inputs: x:1x3x640x640,mask:1x640", "as trtexec has it"
+_BY_PRECISION = "(default: by the coarsest precision that anything ran in)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Building:
+    """How a model is built, and how far its outputs may be off: options of every verb that builds a user's model."""
+
+    shapes: Sizes = option(_SIZES, default="", metavar="SHAPES")
+    typing: str = option("(default: graph)", default="graph", choices=tuple(map(str, Typing)))
+    flags: str | Sequence[str] = option(
+        "a builder flag, as FP16 (repeatable)", "several", default=(), name="--flag", metavar="NAME"
+    )
+    max_rel: float | None = option(
+        f"the most an output may be off, as a fraction of its magnitude {_BY_PRECISION}", "number"
+    )
+    cosine: float | None = option(
+        f"the least cosine between an output and the expected one {_BY_PRECISION}", "number"
+    )
+
+    @property
+    def wanted(self) -> Wanted:
+        """Return the wishes for a model; raises HandledError for an impossible one."""
+        if self.typing not in tuple(Typing):
+            known = did_you_mean(self.typing, list(map(str, Typing)))
+            raise HandledError(f"typing {self.typing!r} is none; {known}")
+        shapes = Shapes(optimum=_sizes(self.shapes, "shapes"))
+        flags = _several(self.flags)
+        return Wanted(Typing(self.typing), flags, shapes=shapes, max_rel=self.max_rel, cosine=self.cosine)
+
+
 @dataclass(frozen=True)
-class Check:
+class Check(Building):
     """A check; its fields are the options of the command by these names, and the arguments of `harness.check`.
 
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness; `cases` alike. `targets` are
@@ -119,31 +159,61 @@ class Check:
     """
 
     models: Model | Sequence[Model]
-    targets: str | Sequence[str] = ()
-    before: str = ""
-    after: str = ""
-    shapes: Sizes = ""
-    min_shapes: Sizes = ""
-    opt_shapes: Sizes = ""
-    max_shapes: Sizes = ""
-    inputs: Arrays | None = None
-    expected: Arrays | None = None
-    calibration: Arrays | None = None
-    plugins: Sequence[str | Path] = ()
-    max_rel: float | None = None
-    cosine: float | None = None
-    want: str = "auto"
-    typing: str = "graph"
-    flags: str | Sequence[str] = ()
-    blockers: bool = True
-    leave_float: str | Sequence[str] = ""
-    workarounds: bool = False
-    seconds: float | None = None
+    targets: str | Sequence[str] = option(
+        "only this target (repeatable)", "several", default=(), name="--target", metavar="NAME"
+    )
+    before: str = option("the target that is used today", default="", name="--from", metavar="A")
+    after: str = option("the target that is to be used", default="", name="--to", metavar="B")
+    min_shapes: Sizes = option(_TRTEXEC, default="", name="--minShapes", metavar="SHAPES")
+    opt_shapes: Sizes = option(_TRTEXEC, default="", name="--optShapes", metavar="SHAPES")
+    max_shapes: Sizes = option(_TRTEXEC, default="", name="--maxShapes", metavar="SHAPES")
+    inputs: Arrays | None = option("an .npz with an array for each network input", "file")
+    expected: Arrays | None = option(
+        "an .npz with what outputs are to be (default: ONNX's reference)", "file"
+    )
+    calibration: Arrays | None = option(
+        "an .npz with batches of each network input for an INT8 calibrator, along the first axis", "file"
+    )
+    plugins: Sequence[str | Path] = option(
+        "a compiled library of plugins, loaded before the model is parsed (repeatable)",
+        "several",
+        default=(),
+        name="--plugin",
+        metavar="LIBRARY",
+        type=Path,
+    )
+    want: str = option(
+        "which nodes are to keep the precision that the graph asks of them (default: all)",
+        default="auto",
+        metavar="auto|none|PATTERN",
+    )
+    blockers: bool = option(
+        "of a model that does not build tell the first failure alone, not what else there is",
+        "off",
+        default=True,
+        name="--no-blockers",
+    )
+    leave_float: str | Sequence[str] = option(
+        "try these nodes without Q/DQ; auto looks for the fewest after which the rest keeps its precision",
+        default="",
+        metavar="auto|NODE,NODE",
+    )
+    workarounds: bool = option(
+        "try every known way round on the model, and tell which help and what they cost",
+        "on",
+        default=False,
+        name="--try-workarounds",
+    )
+    seconds: float | None = option(
+        "seconds for one build; what is not done then is left out, which is exit 3 (default: as matrix.yaml says)",
+        "count",
+    )
+    jobs: int | None = option("targets at the same time (default: one a processor)", "count", short="-j")
+    pull: bool = option("pull large images too", "on", default=False)
+    # Every verb that runs engines has these, from harness/cli/options.py.
     matrix: str | Path | Matrix | None = None
     cases: Path | Sequence[Case] | None = None
     via: Via = "auto"
-    jobs: int | None = None
-    pull: bool = False
 
     def run(self, tell: Tell = lambda _: None, sink: Sink | None = None) -> list[Answer]:
         """Run the check and return an answer for each model and target; events are told, records go to `sink`."""
@@ -217,7 +287,7 @@ class Check:
         named = (self.models,) if isinstance(self.models, str | Path | onnx.ModelProto) else self.models
         if not named:
             raise HandledError("no model is given; name one")
-        wanted, found, refused = self._wanted(), [], []
+        wanted, found, refused = self.wanted, [], []
         for model, name in _in_folders(named):
             tell(Now(f"reading {model if isinstance(model, str | Path) else 'the model'}"))
             try:
@@ -236,15 +306,13 @@ class Check:
             )
         return found
 
-    def _wanted(self) -> Wanted:
-        if self.typing not in tuple(Typing):
-            known = did_you_mean(self.typing, list(map(str, Typing)))
-            raise HandledError(f"typing {self.typing!r} is none; {known}")
+    @property
+    def wanted(self) -> Wanted:
+        """Return the wishes for all models."""
         usual = _sizes(self.opt_shapes, "optShapes") or _sizes(self.shapes, "shapes")
         shapes = Shapes(_sizes(self.min_shapes, "minShapes"), usual, _sizes(self.max_shapes, "maxShapes"))
         arrays = {name: each.shape for name, each in _arrays(self.inputs, "inputs").items()}
-        flags = _several(self.flags)
-        return Wanted(Typing(self.typing), flags, self.want, shapes, self.max_rel, self.cosine, arrays)
+        return replace(super().wanted, nodes=self.want, shapes=shapes, arrays=arrays)
 
     def _given(self, own: OwnModel, every: dict[str, Given]) -> OwnModel:
         """Return a model built with the user's data, which are put among those of every model by its name."""
@@ -308,7 +376,7 @@ class Check:
                 for question, found in asking.answers() if mine else ():
                     tell(Behind(model, question, found))
                     asked |= {each.judged.cell.id: each for each in found}
-                tell(Asked(asking))
+                tell(AllAnswered(asking))
         return asked
 
 

@@ -53,7 +53,7 @@ class TooWide(Exception):
 
 
 @dataclass(frozen=True)
-class Pattern:
+class VariantGraph:
     """A variant with its graph."""
 
     case: Case
@@ -106,7 +106,7 @@ class Pattern:
 class Match:
     """A pattern that a model holds, the failure that is claimed of it, and the nodes to blame at all places."""
 
-    pattern: Pattern
+    pattern: VariantGraph
     claim: Expectation
     nodes: tuple[str, ...]
 
@@ -115,10 +115,10 @@ class Patterns:
     """The graphs of all cases; `matches` says which of those that fail on a target a model holds."""
 
     def __init__(self, cases: Iterable[Case]) -> None:
-        self.every = [Pattern(case, variant) for case in cases for variant in case]
+        self.every = [VariantGraph(case, variant) for case in cases for variant in case]
         self._known: dict[tuple[str, str, str], Deciding | TooWide] = {}
 
-    def without(self, pattern: Pattern) -> Patterns:
+    def without(self, pattern: VariantGraph) -> Patterns:
         """Return all patterns but one, which then is no control of another either."""
         found = Patterns(())
         found.every = [each for each in self.every if each is not pattern]
@@ -147,7 +147,7 @@ class Patterns:
             if nodes:
                 yield Match(pattern, claim, nodes)
 
-    def deciding(self, pattern: Pattern, target: Target) -> Deciding | TooWide:
+    def deciding(self, pattern: VariantGraph, target: Target) -> Deciding | TooWide:
         """Return what decides of a pattern on a target."""
         # A target is asked for on another platform too, under its own name.
         key = pattern.id, target.name, target.platform
@@ -158,7 +158,7 @@ class Patterns:
                 self._known[key] = error
         return self._known[key]
 
-    def _decide(self, pattern: Pattern, target: Target) -> Deciding:
+    def _decide(self, pattern: VariantGraph, target: Target) -> Deciding:
         found = Deciding()
         own = [each for each in self.every if each.case is pattern.case and each is not pattern]
         rest = [each for each in self.every if each.case is not pattern.case]
@@ -173,14 +173,14 @@ class Patterns:
         return found
 
 
-def _parted(pattern: Pattern, other: Pattern, found: Deciding) -> Deciding:
+def _parted(pattern: VariantGraph, other: VariantGraph, found: Deciding) -> Deciding:
     """Return what decides so that the other graph does not hold the pattern; raises TooWide."""
     while (narrower := _narrower(pattern, other, found)) is not found:
         found = narrower
     return found
 
 
-def _narrower(pattern: Pattern, other: Pattern, found: Deciding) -> Deciding:
+def _narrower(pattern: VariantGraph, other: VariantGraph, found: Deciding) -> Deciding:
     """Return what decides, with one trait more if the other graph still holds the pattern; raises TooWide."""
     mine, its = pattern.variant.recipe, other.variant.recipe
     unlike = _unlike(mine, its)

@@ -17,9 +17,9 @@ from harness.known.further import Blockers, LeftFloat
 from harness.known.listed import State
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
+from harness.models.answers import Answer, became, troubles, untold, works
 from harness.models.blockers import MOST_SECONDS as MOST_BLOCKERS_SECONDS
 from harness.models.blockers import accused, blamed, blockers
-from harness.models.check import Answer, became, troubles, untold, works
 from harness.models.deciding import Patterns
 from harness.models.own.data import Given
 from harness.models.own.model import OwnModel

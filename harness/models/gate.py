@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from harness.known.listed import State
 from harness.matrix import Target
-from harness.models.check import Answer, ModelStep, Trouble
+from harness.models.answers import Answer, ModelStep, Trouble
 from harness.words import PREDICATE, Class
 
 _MOST = 3
@@ -29,7 +29,7 @@ def deciding(targets: Iterable[Target], named: Collection[str] = ()) -> tuple[st
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """The sentence on what decided; it is `broken` by a trouble to fail on, or `unknown`, as something is missing."""
 
     sentence: str
@@ -45,7 +45,7 @@ def verdict(  # noqa: PLR0913  (all that a command line says of it)
     required: Collection[str] = (),
     fail_on: Collection[Trouble] = (),
     allow_left_out: bool = False,
-) -> Verdict:
+) -> GateVerdict:
     """Return the verdict of answers on the targets that decide, or of the steps from one to another."""
     asked = [each for each in answers if each.target in decides]
     names = ", ".join(decides)
@@ -58,21 +58,21 @@ def verdict(  # noqa: PLR0913  (all that a command line says of it)
             (each, found) for each in asked if not each.made_up and (found := each.troubles & {*fail_on})
         ]
     if worse:
-        return Verdict(f"decided by {_first(_said(*each) for each in worse)}", broken=True)
+        return GateVerdict(f"decided by {_first(_said(*each) for each in worse)}", broken=True)
     if not any(each.ran for each in asked):
-        return Verdict(f"not decided: nothing that was asked ran, of {names}", unknown=True)
+        return GateVerdict(f"not decided: nothing that was asked ran, of {names}", unknown=True)
     lacking = [each for each in asked if _lacks(each, required, strictly=bool(steps))]
     if lacking:
-        return Verdict(f"not decided: {_first(map(_missing, lacking))}", unknown=True)
+        return GateVerdict(f"not decided: {_first(map(_missing, lacking))}", unknown=True)
     left = [each for each in answers if each.left_out]
     many = f"{len(left)} of {len(answers)} builds were left out by --seconds: {_first(map(_of, left))}"
     if left and not allow_left_out:
-        return Verdict(f"not decided: {many}", unknown=True)
+        return GateVerdict(f"not decided: {many}", unknown=True)
     doubted = [each for each in asked if each.made_up and each.troubles & {*fail_on}]
     if doubted:
-        return Verdict(f"not decided: made-up sizes, {_first(map(_of, doubted))}", unknown=True)
+        return GateVerdict(f"not decided: made-up sizes, {_first(map(_of, doubted))}", unknown=True)
     wrong = ", ".join(sorted(fail_on)) or "nothing to fail on"
-    return Verdict(
+    return GateVerdict(
         f"decided by {names}: none of {wrong}{'' if steps else f', of {_models(asked)}'}{_also(left, many)}"
     )
 

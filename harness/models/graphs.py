@@ -106,7 +106,7 @@ def assembled(
 
 
 @dataclass(frozen=True)
-class Part:
+class ModelPart:
     """A model without some nodes; `profiles` are the shapes of its dynamic inputs.
 
     `behind` are nodes that had to go as well, for the shape of their inputs is unknown.
@@ -191,7 +191,7 @@ class Cutter:
             del part.graph.value_info[:], part.functions[:]
         return part
 
-    def without(self, names: Collection[str]) -> Part | None:
+    def without(self, names: Collection[str]) -> ModelPart | None:
         """Return the model without the nodes of these effective names, if the rest can be built.
 
         Constants become ones. A node that only led to those that go stays, and its output becomes the network's,
@@ -204,7 +204,7 @@ class Cutter:
         if part is None or (valid(self._model) and not valid(part)):
             return None
         profiles = tuple(found for value in part.graph.input if (found := self._profile(value.name)))
-        return Part(part, profiles, tuple(effective_name(self.nodes[index]) for index in behind))
+        return ModelPart(part, profiles, tuple(effective_name(self.nodes[index]) for index in behind))
 
     def _spread(self, gone: set[int]) -> list[int]:
         """Add to the nodes that go those that read a tensor that no input can stand for; return these."""

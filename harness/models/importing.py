@@ -17,7 +17,7 @@ from packaging.version import Version
 from harness.case import Profile
 from harness.case.graph_reader import GraphReader, attribute, inferred
 from harness.case.model import effective_name
-from harness.known.listed import KEPT, Finding, State, Use, uses_in
+from harness.known.listed import KEPT, Objection, OperatorUse, State, uses_in
 from harness.matrix.operators import Fact, tables_around
 from harness.models.own.inputs import made_up
 from harness.models.reading import MOST_EVALUATED
@@ -65,7 +65,7 @@ class Reading:
     off: float | None = None
     why: str = ""
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Objection]:
         """Yield the findings in place of those that say that something is dropped."""
         kinds: dict[tuple[str, Fact], list[NotRead]] = {}
         for each in self.dropped:
@@ -78,16 +78,16 @@ class Reading:
             mendable = any(each.fact.condition in _OPSET_17 for each in self.dropped)
             others = f"; and {len(told) - 1} more kinds" if len(told) > 1 else ""
             words = f"cannot be ({self.stop.why}){_WAY_OUT if mendable else ''}, for {told[0]}{others}"
-            yield Finding(State.BLOCKED, self.stop.node, self.stop.operator, words)
+            yield Objection(State.BLOCKED, self.stop.node, self.stop.operator, words)
             return
         for (operator, _), (first, *more) in kinds.items():
             also = f", as of {len(more)} more" if more else ""
             if self.off is not None and self.off <= _ROUNDING and not self.why:
                 words = f"without effect here{also}: {first.words}"
-                yield Finding(State.CLEAR, first.node, operator, words)
+                yield Objection(State.CLEAR, first.node, operator, words)
             else:
                 how = self.why or f"the outputs are off by {self.off:.3g} of their magnitude"
-                yield Finding(State.IGNORED, first.node, operator, f"{how}{also}: {first.words}")
+                yield Objection(State.IGNORED, first.node, operator, f"{how}{also}: {first.words}")
 
 
 def readings(
@@ -192,7 +192,7 @@ def without_dropped(model: onnx.ModelProto, version: str) -> tuple[onnx.ModelPro
     return made, tuple(found)
 
 
-def _facts(use: Use, version: str) -> tuple[Fact, ...]:
+def _facts(use: OperatorUse, version: str) -> tuple[Fact, ...]:
     """Return what the importers of both tables round a version drop of an operator."""
     if use.node.domain not in ("", "ai.onnx"):
         return ()
@@ -208,15 +208,15 @@ def _facts(use: Use, version: str) -> tuple[Fact, ...]:
     return tuple(fact for condition, fact in first.items() if condition in second)
 
 
-def _leave_out(*names: str) -> Callable[[onnx.GraphProto, Use], None]:
+def _leave_out(*names: str) -> Callable[[onnx.GraphProto, OperatorUse], None]:
     return lambda _, use: drop_attributes(use.node, *names)
 
 
-def _drop_axes(_: onnx.GraphProto, use: Use) -> None:
+def _drop_axes(_: onnx.GraphProto, use: OperatorUse) -> None:
     del use.node.input[1:]
 
 
-def _make_alike(graph: onnx.GraphProto, use: Use) -> None:
+def _make_alike(graph: onnx.GraphProto, use: OperatorUse) -> None:
     """Let a Split cut parts of one size off, and lose what is left of the axis in an output that nobody reads."""
     node, shape, axis = use.node, use.shape(), attribute(use.node, "axis", 0)
     length = shape[axis] if shape else None
@@ -232,7 +232,7 @@ def _make_alike(graph: onnx.GraphProto, use: Use) -> None:
 
 
 #: By condition of a fact: how a node is made the one that the importer reads.
-_DROP: Mapping[str, Callable[[onnx.GraphProto, Use], None]] = {
+_DROP: Mapping[str, Callable[[onnx.GraphProto, OperatorUse], None]] = {
     "axes-all": _drop_axes,
     "dilations-ones": _leave_out("dilations"),
     "layout-zero": _leave_out("layout"),

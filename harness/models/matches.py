@@ -26,7 +26,7 @@ from harness.case.graph_reader import (
 from harness.case.model import effective_name
 from harness.layers.asked import asked
 from harness.layers.datatype import types_of
-from harness.models.traits import Traits
+from harness.models.traits import NodeTraits
 from harness.words import Precision
 
 #: Nodes that carry a constant, or hand on a tensor as it is.
@@ -56,7 +56,7 @@ Conditions = frozenset[tuple[int, str, object]]
 class _Node:
     name: str
     label: tuple[object, ...]
-    traits: Traits
+    traits: NodeTraits
 
     @property
     def operator(self) -> str:
@@ -94,7 +94,7 @@ class Shape:
                 _Node(
                     known.name,
                     self._label(node, known.precision, known.fed),
-                    Traits(node, self._tensors, self._types, self._opset),
+                    NodeTraits(node, self._tensors, self._types, self._opset),
                 )
             )
             self.place_of |= dict.fromkeys((*behind, known.name), len(self.sources))

@@ -25,7 +25,7 @@ from harness.case.model import fed_inputs, serialise
 from harness.errors import HandledError
 from harness.judge import complaints
 from harness.judge.cell import Judged
-from harness.models.check import changes
+from harness.models.answers import changes
 from harness.models.graphs import Cutter, copied, valid
 from harness.record.outcome import Accuracy
 from harness.words import GOOD, PREDICATE, Class, said

@@ -12,9 +12,9 @@ import onnx
 from harness.case import Case, load_cases
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, describe_recipe
-from harness.known.listed import Dropped, Finding, State, Static, StaticModel, ranked
+from harness.known.listed import Dropped, Objection, State, Static, StaticModel, ranked
 from harness.matrix import Platform, Target
-from harness.models.check import ran
+from harness.models.answers import ran
 from harness.models.deciding import Patterns
 from harness.models.importing import readings
 from harness.models.matches import Shape
@@ -70,7 +70,7 @@ def static_answers(
 
 def _listed(
     model: OwnModel, held: StaticModel, targets: Iterable[Target], inputs: Mapping[str, Array]
-) -> Mapping[str, tuple[Finding, ...]]:
+) -> Mapping[str, tuple[Objection, ...]]:
     """Return by target the findings of the tables, those that tell of what is dropped by the model read so."""
     found = {each.name: held.on(each) for each in targets}
     versions = {
@@ -108,7 +108,7 @@ def _held(models: Sequence[bytes], plugins: bool) -> Iterator[StaticModel]:  # n
     yield from (StaticModel(onnx.load_model_from_string(data), plugins=plugins) for data in models)
 
 
-def _elsewhere(patterns: Patterns, shape: Shape, each: Judged) -> Iterator[Finding]:
+def _elsewhere(patterns: Patterns, shape: Shape, each: Judged) -> Iterator[Objection]:
     """Yield failures of the same version on other platforms, of patterns without a claim about this one."""
     target = each.cell.target
     needs = replace(target.needs, compute_capability="")
@@ -121,7 +121,7 @@ def _elsewhere(patterns: Patterns, shape: Shape, each: Judged) -> Iterator[Findi
 
 def _reported(
     patterns: Patterns, shape: Shape, each: Judged, target: Target, unless: Target | None = None
-) -> Iterator[Finding]:
+) -> Iterator[Objection]:
     """Yield the failures that are claimed, or were measured, of patterns on a target, for each place of them.
 
     Patterns with a claim about the target `unless` are left out.
@@ -137,4 +137,4 @@ def _reported(
         said = " ".join(filter(None, (PREDICATE[claim.outcome], f"({claim.provenance})", link)))
         name = f"{match.pattern.id} ({variant.title}; {describe_recipe(variant.recipe)})"
         for node in match.nodes:
-            yield Finding(State.REPORTED, node, "", f"{said}: {name}")
+            yield Objection(State.REPORTED, node, "", f"{said}: {name}")

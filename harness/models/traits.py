@@ -22,7 +22,7 @@ _WIDEST = 32
 Values = Mapping[object, object]
 
 
-class Traits:
+class NodeTraits:
     """One node with the graph round it: `of` gives a trait's values by input, attribute or part of it."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Traits:
             self._known[trait] = TRAITS[trait](self)
         return self._known[trait]
 
-    def unlike(self, other: Traits, trait: str) -> tuple[object, ...]:
+    def unlike(self, other: NodeTraits, trait: str) -> tuple[object, ...]:
         """Return the parts of a trait that the node of another graph has otherwise."""
         mine, its = self.of(trait), other.of(trait)
         return tuple(part for part in {**mine, **its} if mine.get(part) != its.get(part))
@@ -139,21 +139,21 @@ class Traits:
 
 
 #: In the order in which one is tried before another: those of sizes and single values come last.
-TRAITS: Mapping[str, Callable[[Traits], Values]] = {
-    "element types": Traits.types,
-    "rank": Traits.ranks,
-    "opset": Traits.opset,
-    "constants": Traits.stored,
-    "channels": Traits.channels,
-    "attributes": Traits.attributes,
-    "spread": Traits.spread,
-    "readers": Traits.ends,
-    "makers": Traits.begins,
-    "values": Traits.values,
-    "axes of one": Traits.ones,
-    "weights": Traits.weights,
-    "sizes": Traits.sizes,
-    "numbers": Traits.numbers,
+TRAITS: Mapping[str, Callable[[NodeTraits], Values]] = {
+    "element types": NodeTraits.types,
+    "rank": NodeTraits.ranks,
+    "opset": NodeTraits.opset,
+    "constants": NodeTraits.stored,
+    "channels": NodeTraits.channels,
+    "attributes": NodeTraits.attributes,
+    "spread": NodeTraits.spread,
+    "readers": NodeTraits.ends,
+    "makers": NodeTraits.begins,
+    "values": NodeTraits.values,
+    "axes of one": NodeTraits.ones,
+    "weights": NodeTraits.weights,
+    "sizes": NodeTraits.sizes,
+    "numbers": NodeTraits.numbers,
 }
 
 

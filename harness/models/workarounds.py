@@ -13,8 +13,8 @@ from harness.case import Profile
 from harness.judge.cell import Judged
 from harness.known.further import Tried, Workarounds
 from harness.known.listed import State
+from harness.models.answers import became, engine_made, kept, ran
 from harness.models.blockers import blamed
-from harness.models.check import became, engine_made, kept, ran
 from harness.models.graphs import outside, valid, with_shapes
 from harness.models.own.inputs import made_up
 from harness.models.reading import MOST_EVALUATED

@@ -205,7 +205,7 @@ OTHERS = "other_processes"
 class Latency:
     """All samples of the timed run, in milliseconds, in the order taken.
 
-    clock: the clock of the samples.
+    clock: the clock of the samples: CUDA's events around the launches of an engine, or around one of its CUDA graph.
     scope: the work between its two readings, in words.
     upload_ms: samples of copying all inputs from page-locked host memory to the device, no part of `samples_ms`.
     before, after: readings of the GPU's sensors, by name with unit; empty if no sensor can be read.
@@ -213,7 +213,7 @@ class Latency:
 
     samples_ms: tuple[float, ...]
     warmup: int
-    clock: Literal["cuda_events", "monotonic"]
+    clock: Literal["cuda_events", "cuda_graph", "monotonic"]
     scope: str = ""
     upload_ms: tuple[float, ...] = ()
     before: dict[str, str] = field(default_factory=dict)

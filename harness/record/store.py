@@ -77,7 +77,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
         raise kind(f"{folder}: cannot be written ({error.strerror}); give another folder") from error
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """Records to take into a store: another store, or an archive that somebody sent."""
 
     def outcomes(self) -> Iterable[Outcome]:
@@ -123,7 +123,7 @@ class Store:
             os.fsync(file.fileno())
         return outcome
 
-    def absorb(self, other: Source) -> int:
+    def absorb(self, other: RecordSource) -> int:
         """Append the records that another holds and this one lacks, with their logs; return how many.
 
         Doing it again has no effect. A record whose log the other lacks is taken in without it, with a sentence to the

@@ -34,7 +34,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """An answer: its lines, the step and the columns that it speaks of, and the rows that fit best."""
 
     lines: tuple[Line, ...]
@@ -52,7 +52,7 @@ class Version:
 
 
 @dataclass
-class Asked:
+class Question:
     """What a question names: `named` by kinds of the lexicon; `about` are words that rows are looked through for."""
 
     named: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -62,7 +62,7 @@ class Asked:
     turned: bool = False
 
 
-def read(table: Json, question: str) -> Asked:
+def read(table: Json, question: str) -> Question:
     """Find the lexicon's words in a question, the longest first; a word that is none of them is looked for in rows."""
     return _Reading(table, plain(question)).asked
 
@@ -71,7 +71,7 @@ class _Reading:
     def __init__(self, table: Json, text: str) -> None:
         self._table, self._text, self._tokens = table, text, [*TOKEN.finditer(text)]
         self._scale: str | None = None
-        self.asked = Asked()
+        self.asked = Question()
         at = 0
         while at < len(self._tokens):
             at += self._take(at)
@@ -140,13 +140,13 @@ class _Reading:
         return "tensorrt" if "." in text or (follows and int(major) >= _BARE) else ""
 
 
-def answer(table: Json, data: Json, question: str, headline: Callable[[str, str], str]) -> Answer:
+def answer(table: Json, data: Json, question: str, headline: Callable[[str, str], str]) -> QuestionAnswer:
     """Return the answer to a question; `headline` gives the sentence on the step between two columns, by their ids."""
     return _Answering(table, data, read(table, question), headline).whole()
 
 
 class _Answering:
-    def __init__(self, table: Json, data: Json, asked: Asked, headline: Callable[[str, str], str]) -> None:
+    def __init__(self, table: Json, data: Json, asked: Question, headline: Callable[[str, str], str]) -> None:
         self._table, self._data, self._asked, self._headline = table, data, asked, headline
         self._named = {kind: _once(every) for kind, every in asked.named.items()}
         self._columns: list[Json] = [{"id": name, **each} for name, each in table["columns"].items()]
@@ -166,7 +166,7 @@ class _Answering:
     def _asks(self, what: str) -> bool:
         return what in self._names("asks")
 
-    def whole(self) -> Answer:
+    def whole(self) -> QuestionAnswer:
         types, rows = [*self._facts(self._names("precisions"))], [*self._row_lines()]
         lines = [*self._plan(), *self._latency(), *self._stepped(), *self._neighbours(), *self._of_cards()]
         lines += [*self._of_operators(), *self._facts(self._of_asks())]
@@ -182,7 +182,7 @@ class _Answering:
         ids = [each["id"] for each in self._found]
         step = (ids[0], ids[1]) if self._step else None
         rest = tuple(ids), tuple(row["id"] for row in self._best)
-        return Answer(tuple(lines) or (Line(self._say("nothing")),), step, *rest)
+        return QuestionAnswer(tuple(lines) or (Line(self._say("nothing")),), step, *rest)
 
     def _names(self, kind: str) -> list[str]:
         return self._named.get(kind, [])

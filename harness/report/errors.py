@@ -52,7 +52,7 @@ class ShownText:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Sighting:
     """A sighting of a text: basis, versions and GPUs, and source.
 
     ends: it is reported for versions before another.
@@ -118,7 +118,7 @@ class ErrorEntry:
     kind: str
     operator: str
     texts: tuple[ShownText, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[Sighting, ...]
     proofs: tuple[Proof, ...]
     reproducers: tuple[Reproducer, ...]
     links: tuple[str, ...]
@@ -224,17 +224,17 @@ class _Book:
                 shown.append(ShownText(each.text.strip(), said, each.url, each.note))
         return tuple(shown[:_MOST_TEXTS])
 
-    def _seen(self, signature: Signature) -> tuple[Seen, ...]:
+    def _seen(self, signature: Signature) -> tuple[Sighting, ...]:
         cells = self._measured.get(signature.id, [])
         found = []
         if cells:
             gpus = sorted({gpu for cell in cells for gpu in gpus_of(cell)})
             on = [f"on {gpu}" if gpu != NO_GPU else "without a GPU" for gpu in gpus]
             many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {' and '.join(on)},"
-            found.append(Seen(Basis.MEASURED, self._where([cell.target for cell in cells]), many))
+            found.append(Sighting(Basis.MEASURED, self._where([cell.target for cell in cells]), many))
         claims = [claim for _, claim in self._claims.get(signature.id, ())]
         found += [
-            Seen(
+            Sighting(
                 claim.basis,
                 range_of(claim),
                 claim.provenance,

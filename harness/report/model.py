@@ -12,7 +12,7 @@ from typing import Any
 from harness.bounded import parse_json, read_bytes
 from harness.case import Expectation
 from harness.compare.kinds import Kind, RowSteps, used_details
-from harness.compare.step import Column, Step, Trouble, step
+from harness.compare.step import Column, Step, StepTrouble, step
 from harness.compare.versions import Change
 from harness.engines import ENGINES
 from harness.errors import HandledError
@@ -169,10 +169,10 @@ class Results:
         known = all(ENGINES[Engine(each.engine)].interface_known for each in (old, new))
         return removed(old.version, new.version) if known else ()
 
-    def _troubles_after(self, before: str, after: str, gone: Sequence[Removed]) -> list[Trouble]:
+    def _troubles_after(self, before: str, after: str, gone: Sequence[Removed]) -> list[StepTrouble]:
         known = {one.signature for one in self.troubles.get(before, ())}
         return [
-            Trouble(one.signature, *_in_full(advice, gone), one.seen)
+            StepTrouble(one.signature, *_in_full(advice, gone), one.seen)
             for one in self.troubles.get(after, ())
             if one.signature not in known and (advice := general_advice(one.signature))
         ]

@@ -23,7 +23,7 @@ from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first
 from harness.known.claim import seen_by
 from harness.known.further import Further
-from harness.known.listed import Finding, StaticModel
+from harness.known.listed import Objection, StaticModel
 from harness.known.model import NOT_THERE_YET, CaseView, Known, TargetView, VariantView
 from harness.matrix import Matrix
 from harness.plan import Cell, all_cells, inapplicable_because, reproduced_on, reproduced_said
@@ -40,7 +40,7 @@ Models = Mapping[tuple[str, str], bytes]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class ReportSources:
     """The sources of a report, each read and built once: today's cells and models, every outcome of a store.
 
     commands: the lines that make a target's container by hand, by target.
@@ -56,7 +56,7 @@ class Recorded:
     outcomes: Sequence[Outcome]
     commands: Commands
     further: tuple[Further, ...] = ()
-    listed: Mapping[str, Finding] | None = None
+    listed: Mapping[str, Objection] | None = None
     #: By the record's place in memory: history and report judge the same records.
     _judged: dict[int, Judged] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class Recorded:
 
 def of_outcomes(
     matrix: Matrix, cases: Sequence[Case], outcomes: Sequence[Outcome], commands: Commands | None = None
-) -> Recorded:
+) -> ReportSources:
     """Return outcomes beside today's matrix and cases."""
     cells = all_cells(matrix, cases)
     models = {}
@@ -89,16 +89,16 @@ def of_outcomes(
             # One that cannot be built has no model beside the report, and `todays` says why.
             with contextlib.suppress(HandledError):
                 models[case.name, variant.name] = variant.model_bytes()
-    return Recorded(matrix, cases, cells, models, todays(cells, models), outcomes, commands or {})
+    return ReportSources(matrix, cases, cells, models, todays(cells, models), outcomes, commands or {})
 
 
-def layer_files(found: Recorded) -> dict[str, bytes]:
+def layer_files(found: ReportSources) -> dict[str, bytes]:
     """Return the layers of the outcomes that speak, as JSON, by their hashes, as `Layers.sha256` names them."""
     every = (outcome for outcomes in found.speaking.values() for outcome in outcomes)
     return dict(layers_file(outcome.layers) for outcome in every if outcome.layers)
 
 
-def run_records(found: Recorded, history: Sequence[RunRecord] = ()) -> tuple[RunRecord, ...]:
+def run_records(found: ReportSources, history: Sequence[RunRecord] = ()) -> tuple[RunRecord, ...]:
     """Return the history records of the runs that are recorded, of the cells whose model and recipe are today's.
 
     Left out are runs of which `history` has every cell that was done.
@@ -124,7 +124,7 @@ def run_records(found: Recorded, history: Sequence[RunRecord] = ()) -> tuple[Run
     )
 
 
-def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
+def results_of(found: ReportSources, history: Sequence[RunRecord]) -> Results:
     """Return every cell of the matrix, judged, by its outcomes that speak; `history` is the oldest run first.
 
     A cell without an outcome follows its nearest claim, else is `not_run` or `not_applicable`. An outcome of another
@@ -154,7 +154,7 @@ def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
 
 
 def _in_rows(
-    found: Recorded, judged: Mapping[str, Sequence[Judged]], known: Sequence[Known]
+    found: ReportSources, judged: Mapping[str, Sequence[Judged]], known: Sequence[Known]
 ) -> tuple[tuple[CaseView, ...], tuple[Known, ...], tuple[Change, ...], list[RowSteps]]:
     """Return the cases with their rows, and along the rows the cells, the changes and steps from version to version."""
     seen = {key: {each.classification.cls for each in every} for key, every in judged.items()}
@@ -185,7 +185,7 @@ def _as_not_yet(cell: Known) -> Known:
     return replace(cell, text=NOT_THERE_YET) if cell.not_yet and cell.cls is Class.API_REMOVED else cell
 
 
-def _judged(cell: Cell, found: Recorded) -> list[Judged]:
+def _judged(cell: Cell, found: ReportSources) -> list[Judged]:
     """Return a cell's judged outcomes, the worst first; of stale ones only that there is one."""
     today, outcomes = found.today[cell.id], found.speaking.get(cell.id, ())
     because = _stale_because(cell.id, found)
@@ -194,7 +194,7 @@ def _judged(cell: Cell, found: Recorded) -> list[Judged]:
     return worst_first([found.judge(cell, outcome) for outcome in outcomes])
 
 
-def _stale_because(cell: str, found: Recorded) -> str:
+def _stale_because(cell: str, found: ReportSources) -> str:
     outcomes = found.speaking.get(cell, ())
     return found.today[cell].stale_because(outcomes[0]) if outcomes else ""
 
@@ -205,7 +205,7 @@ def _blank(cell: Cell, reason: str) -> Outcome:
 
 
 def _known(
-    cell: Cell, judged: Sequence[Judged], pasts: Sequence[CellHistory | None], found: Recorded
+    cell: Cell, judged: Sequence[Judged], pasts: Sequence[CellHistory | None], found: ReportSources
 ) -> Known:
     lines = _by_hand(cell, found.models, judged[0])
     try:
@@ -230,7 +230,7 @@ def _by_hand(cell: Cell, models: Models, judged: Judged) -> tuple[str, ...]:
     return ()
 
 
-def _static(cell: Cell, found: Recorded, judged: Judged) -> Finding | None:
+def _static(cell: Cell, found: ReportSources, judged: Judged) -> Objection | None:
     """Return the finding on a cell that was given; else one of a cell without result and claim that is drawn."""
     if found.listed is not None:
         return found.listed.get(cell.id)

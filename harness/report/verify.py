@@ -22,7 +22,7 @@ from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.report.model import content, load_results, results_file
 from harness.report.page import unpacked
-from harness.report.results import Commands, Recorded, layer_files, of_outcomes, results_of, run_records
+from harness.report.results import Commands, ReportSources, layer_files, of_outcomes, results_of, run_records
 from harness.report.summary import summary
 from harness.report.writer import LAYERS, layers_place, model_files, report_texts, schema_text, suites_beside
 
@@ -48,7 +48,9 @@ def verify_report(
     return verify_recorded(found, store, folder, files)
 
 
-def verify_recorded(found: Recorded, store: Store, folder: Path, files: Mapping[str, bytes]) -> list[str]:
+def verify_recorded(
+    found: ReportSources, store: Store, folder: Path, files: Mapping[str, bytes]
+) -> list[str]:
     """Return the faults of records and of the report on them, whose files are to be as given; see `verify_report`."""
     faults = [*store.faults]
     for outcome in found.outcomes:

@@ -20,7 +20,7 @@ from harness.case import Case, Expectation
 from harness.history.runs import read_history, update_history
 from harness.known.claim import says
 from harness.known.further import Further
-from harness.known.listed import Finding
+from harness.known.listed import Objection
 from harness.known.model import Known, OnGpu, TargetView
 from harness.matrix import Matrix
 from harness.record.from_json import plain
@@ -53,7 +53,7 @@ def build_report(  # noqa: PLR0913
     folder: Path,
     commands: Commands | None = None,
     *,
-    listed: Mapping[str, Finding] | None = None,
+    listed: Mapping[str, Objection] | None = None,
     further: Iterable[Further] = (),
 ) -> Results:
     """Write the history of the runs in a store beside it, and the report into a folder; return its results.

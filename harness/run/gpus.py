@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import threading
 from collections import Counter
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.run import trace
 from harness.run.docker import ALL_GPUS
 from harness.run.provision.cache import holders, locked
 
@@ -78,8 +80,12 @@ class Device:
 
         Builds that are under way are waited for, and no other begins that came later.
         """
-        with self._locked(f"{self._lock}{_WAITING}", shared=True), self._locked(self._lock, in_line=True):
-            yield
+        with contextlib.ExitStack() as held:
+            with trace.span("wait for the device alone", device=self.name):
+                held.enter_context(self._locked(f"{self._lock}{_WAITING}", shared=True))
+                held.enter_context(self._locked(self._lock, in_line=True))
+            with trace.span("device held alone", device=self.name):
+                yield
 
     def wanted(self) -> bool:
         """Tell whether anybody waits to hold it alone, or does."""
@@ -92,10 +98,10 @@ class Device:
             max(1, min(MOST_BUILDS, (self.memory_mib or _UNKNOWN) // BUILD_MIB)),
             f"{self._lock}-build",
         )
-        with (
-            self._locked(name, places=places),
-            self._locked(self._lock, shared=True, in_line=True),
-        ):
+        with contextlib.ExitStack() as held:
+            with trace.span("wait for a place to build", device=self.name):
+                held.enter_context(self._locked(name, places=places))
+                held.enter_context(self._locked(self._lock, shared=True, in_line=True))
             yield lambda: holders(name, places) - 1
 
     @property

@@ -17,7 +17,7 @@ from harness.errors import HandledError, InfraError
 from harness.matrix import Target
 from harness.plan import Cell, inapplicable_because
 from harness.record.outcome import Outcome
-from harness.run import docker
+from harness.run import docker, trace
 from harness.run.commands import limits, plan_environment
 from harness.run.gpus import BUILD_MIB, MOST_BUILDS, WAIT, Gpus
 from harness.run.prepared import PreparedVariants
@@ -137,6 +137,15 @@ class Here:
         run_cells(cells, runners, store=store, report=report)
 
 
+def longest_first(cells: Iterable[Cell], outcomes: Iterable[Outcome]) -> tuple[Cell, ...]:
+    """Return cells in the order of the seconds that each last took, most first: short ones fill the end of a run.
+
+    One that never ran may be long.
+    """
+    took = {each.cell: sum(each.phases.values()) for each in outcomes}
+    return tuple(sorted(cells, key=lambda cell: -took.get(cell.id, float("inf"))))
+
+
 def run_cells(cells: Sequence[Cell], runners: Runners, *, store: Sink, report: Report) -> None:
     """Run the cells and append every record to the store as it comes, without a word on pulls."""
     reap_orphans(cell.target for cell in cells)
@@ -221,13 +230,14 @@ class _LocalRun:
         memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
         return taken + batch.target.memory_mib <= memory_mib and workers < _most_on_gpus()
 
-    def _tell_others(self, batch: _Batch, *, runs: bool) -> None:
+    def _tell_others(self, batch: _Batch) -> None:
         with self._changed:
-            batch.runs = batch.runs or runs
+            batch.runs = True
             self._changed.notify_all()
 
     def _run_batch(self, batch: _Batch) -> None:
         runner = self._make.of(batch.target)
+        runner.on_start = functools.partial(self._tell_others, batch)
         self._runners.append(runner)
         under_way = Round()
         try:
@@ -243,9 +253,8 @@ class _LocalRun:
                 if under_way.due or batch.target.untrusted:
                     under_way.hold()
                 for ended, (outcome, log) in under_way.ended():
-                    with self._changed:
+                    with self._changed, trace.span("record", cell=ended.id):
                         self._report(ended, self._store.append(outcome, log), runner.note)
-                self._tell_others(batch, runs=runner.runs)
         except Aborted:
             return
         finally:
@@ -265,6 +274,9 @@ def _by_target(cells: Sequence[Cell]) -> list[_Batch]:
         # A case's model may be untrusted on a target that is not.
         place = (cell.target.name, cell.target.untrusted)
         batches.setdefault(place, _Batch(cell.target, deque())).cells.append(cell)
+    for batch in batches.values():
+        # A plugin's cells want a child of their own: one behind the other they share it, and the others keep theirs.
+        batch.cells = deque(sorted(batch.cells, key=lambda cell: cell.variant.recipe.plugin is not None))
     return list(batches.values())
 
 

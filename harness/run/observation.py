@@ -40,12 +40,13 @@ class Turn:
     """How a cell's jobs share processes and the GPU with others.
 
     `fresh` gives it a new child, and `keep` leaves its child to the next cell; without `keep` each of its jobs has a
-    child of its own. `alone` builds with no build beside.
+    child of its own. `alone` builds with no build beside. Without `graph` no CUDA graph of the engine is made.
     """
 
     fresh: bool = True
     keep: bool = False
     alone: bool = False
+    graph: bool = True
 
 
 def observe(  # noqa: PLR0913
@@ -139,6 +140,8 @@ def _job(kind: str, cell: Cell, turn: Turn, *parts: tuple[str, bytes], timed: bo
         compute_capability=target.compute_capability,
         provider=target.provider,
         timed=timed,
+        graph=turn.graph,
+        label=cell.id,
         fresh=turn.fresh,
         keep=turn.keep,
         parts=parts,

@@ -13,7 +13,7 @@ from harness.record.outcome import Outcome
 from harness.run.gpus import Device
 
 #: Seconds that a cell that is built waits for a round, and bytes of engines that may wait: a round stops all builds.
-_PATIENCE, _LARGE = 60.0, 256 << 20
+_PATIENCE, _LARGE = 90.0, 256 << 20
 
 
 class Wait(NamedTuple):

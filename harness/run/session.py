@@ -19,8 +19,8 @@ from harness.agent.protocol import (
     OF_A_JOB,
     Decoder,
     Frame,
+    FrameReader,
     ProtocolError,
-    Reader,
     encode,
     join_parts,
 )
@@ -39,7 +39,7 @@ _EXIT_WAIT = 2.0
 #: The container's memory beside the job's child: the agent with the engine's libraries loaded.
 _AGENT_MIB = 512
 #: How the timed run is made; harness/agent/gpu.py explains each.
-TIMING = {"warmup_s": 0.2, "iterations": 100, "window_s": 0.1, "most": 500, "budget_s": 10.0}
+TIMING = {"warmup_s": 0.2, "iterations": 100, "window_s": 0.1, "most": 500, "budget_s": 10.0, "graph": True}
 
 
 class AgentLost(InfraError):
@@ -70,7 +70,8 @@ class Job:
     fails without a GPU that works. Unless `timed` a run is neither timed nor profiled. `weights` is the folder,
     as the agent has it, of the weights beside the model; without `plan` the size of the engine alone is
     returned. `fresh` asks for a new child, and not for one that was kept; `keep` lets it live on for the next job.
-    `plain` asks ONNX Runtime for its outputs without optimisations too.
+    `plain` asks ONNX Runtime for its outputs without optimisations too. `graph` lets an engine be timed by a CUDA
+    graph. `label` says whose job it is, on this side alone.
     """
 
     kind: str
@@ -81,6 +82,8 @@ class Job:
     provider: str = ""
     needs_gpu: bool = False
     timed: bool = True
+    graph: bool = True
+    label: str = ""
     plain: bool = False
     weights: str = ""
     plan: bool = True
@@ -100,7 +103,7 @@ class Job:
             "compute_capability": self.compute_capability,
             "provider": self.provider,
             "needs_gpu": self.needs_gpu,
-            "timing": TIMING if self.timed else None,
+            "timing": {**TIMING, "graph": self.graph} if self.timed else None,
             "plain": self.plain,
             "weights": self.weights,
             "plan": self.plan,
@@ -143,7 +146,7 @@ class Session:
             raise self._lost("starting") from None
         deadline = time.monotonic() + hello_timeout
         try:
-            hello = Reader(GREETINGS).read(self._next(NO_JOB, deadline, "loading the engine"))
+            hello = FrameReader(GREETINGS).read(self._next(NO_JOB, deadline, "loading the engine"))
         except ProtocolError as error:
             self.lost = True
             raise InfraError(f"the agent's greeting cannot be read: {error}{self._tail()}") from error
@@ -163,7 +166,7 @@ class Session:
         except AgentGoneError:
             raise self._lost(doing) from None
         deadline = time.monotonic() + job.timeout_s + GRACE
-        reader = Reader(OF_A_JOB, preflight=job.kind == "preflight")
+        reader = FrameReader(OF_A_JOB, preflight=job.kind == "preflight")
         while True:
             frame = self._next(job_id, deadline, doing)
             try:

@@ -8,6 +8,7 @@ with its node again (`--requeue`), and it goes on behind its last record. The jo
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import shlex
 import shutil
@@ -23,11 +24,11 @@ from harness.matrix import Target
 from harness.plan import Cell, inapplicable_because
 from harness.record.outcome import Outcome, State
 from harness.record.store import RECORDS, Store
-from harness.run.local import Report, Say, Sink
+from harness.run.local import Here, Report, Say, Sink
 from harness.run.stamps import bare_stamps
 
 #: The file in a task's folder that names its cells, and the one that takes all it writes.
-TASK_FILE, _OUTPUT = "task.json", "slurm.txt"
+_TASK_FILE, _OUTPUT = "task.json", "slurm.txt"
 #: Seconds between looks at the records.
 _EVERY = 2.0
 #: Seconds after the end of a job in which its last records may still come to be seen here, over a network.
@@ -52,7 +53,7 @@ class _Task:
         """Write the file that `run --task` reads."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"run": run_id, "cells": list(self.left)})
-        (self.folder / TASK_FILE).write_text(text, encoding="utf-8")
+        (self.folder / _TASK_FILE).write_text(text, encoding="utf-8")
 
     def new(self) -> Iterator[tuple[Cell, Outcome, str]]:
         """Yield the first record of each cell and its log, as they come.
@@ -144,6 +145,30 @@ class _Job:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+
+def run_task(
+    folder: Path, cells_of: Callable[[Sequence[str]], Sequence[Cell]], here_of: Callable[[str], Here]
+) -> None:
+    """Run the cells of a task that have no record in its folder yet: `cells_of` ids, by the executor of a run.
+
+    A task that was started before, on this node or another, goes on after its last record.
+    """
+    path = folder / _TASK_FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        run_id, names = str(data["run"]), list(map(str, data["cells"]))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise HandledError(f"{path}: cannot be read as a task ({error})") from error
+    store = Store(folder, run=run_id)
+    recorded = {outcome.cell for outcome in store.outcomes()}
+    say = functools.partial(print, flush=True)
+    say(f"{len(names)} cells, {len(recorded)} of them recorded")
+    with store:
+        cells = cells_of([name for name in names if name not in recorded])
+        here_of(run_id).run(
+            cells, store=store, report=lambda cell, *_: say(f"{cell.id}: recorded"), say=say, live=None
+        )
 
 
 class SlurmExecutor:

@@ -13,7 +13,8 @@ from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError, described
 from harness.matrix import Target
 from harness.plan import Cell, inapplicable_because
-from harness.record.outcome import Outcome, Stamps, State, entry, whole_log
+from harness.record.outcome import End, Outcome, Stamps, State, entry, whole_log
+from harness.run import trace
 from harness.run.gpus import WAIT, Device, Gpus
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.observation import Turn, observe
@@ -30,7 +31,8 @@ from harness.run.transport import ProcessTransport
 _TRIES = 2
 #: A tactic that a builder left out for want of memory, which neighbours may have had.
 _SKIPPED = re.compile(r"insufficient memory|memory is insufficient|insufficient to use tactic", re.IGNORECASE)
-_SHORT_OF_MEMORY = "a tactic found no memory"
+#: The phases in which an engine that has run is timed.
+_TIMED = ("time", "profile")
 
 
 class Aborted(Exception):
@@ -43,6 +45,13 @@ class _GivenUp(Exception):
     def __init__(self, state: State, reason: str) -> None:
         super().__init__(reason)
         self.state, self.reason = state, reason
+
+
+def _accident(end: End) -> str:
+    """Return how a child ended that did not finish its job in order; "" if it did."""
+    if end.kind != "finished":
+        return f"an end ({end.detail})"
+    return "an error of CUDA" if end.cuda_error else ""
 
 
 class TargetRunner:
@@ -84,6 +93,10 @@ class TargetRunner:
         self._transport: ProcessTransport | None = None
         #: The live agent, or why it cannot be started; None before the first cell, and after an agent was lost.
         self._agent: Session | _GivenUp | None = None
+        #: Whether the agent's child has registered the project's plugin.
+        self._plugin = False
+        #: Called when an agent is there and its preflight went well.
+        self.on_start: Callable[[], None] = lambda: None
         self._facts: dict[str, str] = {}
         self._preflight: Preflight | None = None
         #: Whether the agent has room for weights beside models, and the places of those it has, by folder.
@@ -106,9 +119,9 @@ class TargetRunner:
         try:
             shares = self._shares(cell)
             outcome, log = yield from self._run(cell, Turn(fresh=not shares, keep=shares))
-            if why := self._doubt(cell, outcome, log):
+            if doubt := self._doubt(cell, outcome, log):
                 yield Later.AT_THE_END
-                turn = Turn(fresh=True, keep=shares, alone=_SHORT_OF_MEMORY in why)
+                why, turn = doubt
                 outcome, log = yield from self._run(cell, turn, why)
             return Recorded(self._keyed(cell, outcome), log)
         except Refused as refusal:
@@ -136,22 +149,23 @@ class TargetRunner:
         self._dealt = ()
 
     def _shares(self, cell: Cell) -> bool:
-        """Tell whether a cell's child may serve others: plugins are registered for the whole of a process."""
-        recipe = cell.variant.recipe
-        return self._warm and recipe.plugin is None and not recipe.libraries
+        """Tell whether a cell's child may serve others: libraries stay in a process."""
+        return self._warm and not cell.variant.recipe.libraries
 
-    def _doubt(self, cell: Cell, outcome: Outcome, log: str) -> str:
-        """Return why a cell is to be run again in a child of its own, "" if its record stands."""
+    def _doubt(self, cell: Cell, outcome: Outcome, log: str) -> tuple[str, Turn] | None:
+        """Return why and how a cell is to be run again in a child of its own, None if its record stands."""
+        turn, end = Turn(fresh=True, keep=self._shares(cell)), outcome.end
         if outcome.builds_beside and _SKIPPED.search(log):
-            return f"{_SHORT_OF_MEMORY} beside {outcome.builds_beside} other builds"
-        end = outcome.end
-        if end is None or not end.jobs_before:
-            return ""
-        if end.kind != "finished":
-            return f"a child that had done {end.jobs_before} other jobs ended: {end.detail}"
-        if end.cuda_error:
-            return f"an error of CUDA in a child that had done {end.jobs_before} other jobs"
-        return "news from a child that had done other jobs" if self._is_news(cell, outcome) else ""
+            why = f"a tactic found no memory beside {outcome.builds_beside} other builds"
+            return why, replace(turn, alone=True)
+        if end is None:
+            return None
+        if "run" in outcome.phases and (end.kind != "finished" or outcome.failed_phase in _TIMED):
+            return "it ended as it was timed, perhaps for its CUDA graph", replace(turn, graph=False)
+        if not end.jobs_before:
+            return None
+        why = _accident(end) or ("news" if self._is_news(cell, outcome) else "")
+        return (f"{why} from a child that had done {end.jobs_before} other jobs", turn) if why else None
 
     def _run(self, cell: Cell, turn: Turn, why: str = "") -> Steps:
         reason = inapplicable_because(cell)
@@ -174,25 +188,38 @@ class TargetRunner:
 
     def _observe(self, cell: Cell, turn: Turn, why: str) -> Steps:
         self._live()
-        ready = self._prepared.of(cell.variant, self._needed)
+        with trace.span("make ready", cell=cell.id):
+            ready = self._prepared.of(cell.variant, self._needed)
         gpu = self._device(self._facts["gpu_uuid"]) if "gpu_uuid" in self._facts else None
         cpu, weights = self._device("cpu"), self._place(cell)
         seen = yield from observe(cell, ready, self._job, gpu, turn, cpu=cpu, weights=weights)
         if why:
             seen.log.insert(0, entry("run again", why))
         if seen.ran:
-            ready = self._prepared.evaluated(cell.variant, ready, self._needed)
+            with trace.span("reference", cell=cell.id):
+                ready = self._prepared.evaluated(cell.variant, ready, self._needed)
         try:
-            outcome = seen.outcome(cell, ready, self._stamps(cell)).as_read()
-            return Recorded(outcome, whole_log(outcome, seen.log))
+            with trace.span("fold", cell=cell.id):
+                outcome = seen.outcome(cell, ready, self._stamps(cell)).as_read()
+                return Recorded(outcome, whole_log(outcome, seen.log))
         except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
             return self._fault(cell, error, seen.log)
 
     def _job(self, job: Job) -> Iterator[Event]:
-        """Run a job with the agent that there is now: between two steps of a cell others may have lost one."""
-        session = self._live()
+        """Run a job with the agent that there is now: between two steps of a cell others may have lost one.
+
+        A child that has registered the project's plugin serves the cells of that plugin alone.
+        """
+        session, plugin = self._live(), bool(job.recipe["plugin"])
+        if plugin != self._plugin and (plugin or job.kind == "build"):
+            job = replace(job, fresh=True)
+        self._plugin = plugin if job.fresh else self._plugin
         try:
-            yield from session.run(job)
+            with trace.span(f"{job.kind} job", cell=job.label, fresh=job.fresh):
+                for event in session.run(job):
+                    if event.type == "phase":
+                        trace.passed(event.message["name"], event.message["seconds"], cell=job.label)
+                    yield event
         finally:
             if session.lost:
                 # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
@@ -245,7 +272,8 @@ class TargetRunner:
 
     def _start(self) -> Session:
         if self._environment is None:
-            self._environment = prepare(self.target, self._via, self._pulling)
+            with trace.span("make the environment", target=self.target.name):
+                self._environment = prepare(self.target, self._via, self._pulling)
         self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
         # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before did not.
         self._transport = start(
@@ -258,11 +286,16 @@ class TargetRunner:
         )
         self._refuse_aborted()
         try:
-            session = Session(self._transport, engine=self.target.module, adapter=self.target.traits.adapter)
+            with trace.span("start the agent", target=self.target.name):
+                session = Session(
+                    self._transport, engine=self.target.module, adapter=self.target.traits.adapter
+                )
         except InfraError as error:
             raise InfraError(f"{error}{self._environment.remedy}") from error
         self._placed = {}
+        self._plugin = False
         self._check(session)
+        self.on_start()
         return session
 
     def _check(self, session: Session) -> None:
@@ -274,7 +307,8 @@ class TargetRunner:
             )
         # Its findings stay true of the next container of an untrusted target, which is made alike.
         if self._preflight is None or self._preflight.trouble or not self.target.untrusted:
-            with self._device(self._dealt[0]).among_builds() if self._dealt else contextlib.nullcontext():
+            place = self._device(self._dealt[0]).among_builds() if self._dealt else contextlib.nullcontext()
+            with place, trace.span("preflight", target=self.target.name):
                 self._preflight = preflight(self.target, session, keep=self._warm)
         self._facts = {**session.facts, **self._preflight.facts}
         if self._preflight.trouble:

@@ -25,7 +25,7 @@ Kind = Literal["gone", "new", "package", "unread"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class ScanFinding:
     """A place that a version breaks, or that wants a look.
 
     kind: the version lacks the name "gone" or "new"; "package" is about a version that is asked for; "unread" a file.
@@ -48,7 +48,7 @@ class Finding:
     precision: bool = False
 
 
-def judged(found: Found, lowest: str, highest: str) -> list[Finding]:
+def judged(found: Found, lowest: str, highest: str) -> list[ScanFinding]:
     """Return what the versions from `lowest` (may be "") to `highest` lack of the uses, and what else to look at."""
     findings = []
     for each in found:
@@ -65,21 +65,21 @@ def judged(found: Found, lowest: str, highest: str) -> list[Finding]:
     )
 
 
-def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
+def _once(findings: Iterable[ScanFinding]) -> Iterator[ScanFinding]:
     """Yield each place once: of `CalibrationAlgoType.LEGACY_CALIBRATION` the whole alone."""
     some = list(dict.fromkeys(findings))
     owners = {(each.path, each.line, each.name.rpartition(".")[0]) for each in some if "." in each.name}
     return (each for each in some if (each.path, each.line, each.name) not in owners)
 
 
-def _lacked(use: Use, lacking: str, version: str, *, guarded: bool) -> Finding:
+def _lacked(use: Use, lacking: str, version: str, *, guarded: bool) -> ScanFinding:
     name = use.name
     changed = name.changed(lacking, numbers(version))
     before = interfaces()[name.kind].before(changed)
     when = f"between {before} and {changed}" if _far(before, changed) else f"with {changed}"
     text = f"is gone {when}" if lacking == "gone" else f"is not in {version}, it comes {when}"
     instead, link, precision = _instead(name, changed) if lacking == "gone" else ("", "", False)
-    return Finding(
+    return ScanFinding(
         kind="gone" if lacking == "gone" else "new",
         path=use.path, line=use.line, column=use.column, name=name.full, text=text, changed=changed,
         instead=instead, link=link, guarded=guarded, sure=use.sure, breaks=not guarded, precision=precision,
@@ -106,14 +106,16 @@ def _instead(name: Name, gone: str) -> tuple[str, str, bool]:
     return name.said, where, False
 
 
-def _remarked(remark: Remark, highest: str) -> Finding | None:
+def _remarked(remark: Remark, highest: str) -> ScanFinding | None:
     """Return what a remark is of a version; None where the place asks for that major."""
     if remark.version:
         if numbers(remark.version)[0] == numbers(highest)[0]:
             return None
         remark = replace(remark, text=f"{remark.text}, and {highest} is asked about")
     kind: Kind = "unread" if remark.text.startswith(("does not parse", "is nested", "cannot")) else "package"
-    return Finding(kind, remark.path, remark.line, 1, "", remark.text, instead=remark.instead, breaks=False)
+    return ScanFinding(
+        kind, remark.path, remark.line, 1, "", remark.text, instead=remark.instead, breaks=False
+    )
 
 
 def runs_on(found: Found, versions: Sequence[str]) -> list[str]:
@@ -138,7 +140,7 @@ def reach(found: Found, highest: str) -> list[str]:
     return said
 
 
-def precision_advice(findings: Iterable[Finding]) -> list[str]:
+def precision_advice(findings: Iterable[ScanFinding]) -> list[str]:
     """Return two lines on what 11 wants instead of what the code asks of precision; [] if it asks nothing."""
     asks = any(each.precision and each.breaks and numbers(each.changed) >= _TYPED for each in findings)
     return PRECISION_ADVICE.splitlines() if asks else []

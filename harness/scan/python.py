@@ -11,7 +11,7 @@ from dataclasses import replace
 from harness.matrix.interface import Interface, Name, interfaces
 from harness.scan.conditions import UNREAD, Condition
 from harness.scan.guards import Guards
-from harness.scan.types import Kind, Scope, Types, key_of
+from harness.scan.types import ExpressionKind, Scope, Types, key_of
 from harness.scan.uses import Found, Remark, Use, by_name, plugin_named
 
 #: A file that has none of these in it imports no TensorRT: torch_tensorrt is another library.
@@ -169,7 +169,7 @@ class _Walk:
         if self.types.of(node.value, scope) or before.partition(".")[0] in self.types.imports:
             return None
         usual = self.types.usual(node.value)
-        if usual and (found := self.types.member(Kind("instance", usual), node.attr)):
+        if usual and (found := self.types.member(ExpressionKind("instance", usual), node.attr)):
             return found
         if before == "self" or node.attr in self.types.defined:
             return None

@@ -29,14 +29,14 @@ _USUALLY = re.compile(rf"(?:^|_)({'|'.join(_USUAL)})(?:_?\d|_[a-z])?_?$", re.IGN
 
 
 @dataclass(frozen=True)
-class Kind:
+class ExpressionKind:
     """What an expression is: the "module", a "class" or an "instance" of one; a "call" gives an instance."""
 
     what: str
     name: str = ""
 
 
-MODULE = Kind("module")
+MODULE = ExpressionKind("module")
 
 
 @dataclass
@@ -44,10 +44,10 @@ class Scope:
     """The names of a function, a class's `self` or the module, each with what it was last seen to be."""
 
     above: Scope | None = None
-    known: dict[str, Kind] = field(default_factory=dict)
+    known: dict[str, ExpressionKind] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
 
-    def find(self, key: str) -> Kind | None:
+    def find(self, key: str) -> ExpressionKind | None:
         """Return what a name is, here or above; None for an unknown one and one of another kind."""
         if key in self.known:
             return self.known[key]
@@ -70,7 +70,7 @@ class Types:
         self.interface = interface
         self.module = Scope()
         self.scopes: dict[ast.AST, Scope] = {}
-        self.returns: dict[str, Kind] = {}
+        self.returns: dict[str, ExpressionKind] = {}
         #: Names that the file gives its own functions, classes and attributes.
         self.defined: set[str] = set()
         self.imports: set[str] = set()
@@ -86,7 +86,7 @@ class Types:
             if not self.has_module:
                 break
 
-    def of(self, node: ast.AST | None, scope: Scope) -> Kind | None:
+    def of(self, node: ast.AST | None, scope: Scope) -> ExpressionKind | None:
         """Return what an expression is, None if that is not known or not of TensorRT."""
         if isinstance(node, (ast.Name, ast.Attribute)):
             found = scope.find(key_of(node)) if key_of(node) else None
@@ -112,7 +112,7 @@ class Types:
         found = _USUALLY.search(key_of(node).rpartition(".")[2])
         return _USUAL[found[1].lower()] if found else ""
 
-    def member(self, before: Kind, attribute: str) -> Name | None:
+    def member(self, before: ExpressionKind, attribute: str) -> Name | None:
         """Return the name that an attribute of such an expression is."""
         if before.what == "module":
             path = f"{before.name}.{attribute}".lstrip(".")
@@ -120,21 +120,25 @@ class Types:
         found = self.interface.member(before.name, attribute) if before.what != "call" else None
         return older().get(attribute) if found is None and before.name == "Builder" else found
 
-    def _attribute(self, node: ast.Attribute, scope: Scope) -> Kind | None:
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> ExpressionKind | None:
         before = self.of(node.value, scope)
         if before is None:
             return None
         if before == MODULE and node.attr == "plugin":
-            return Kind("module", "plugin")
+            return ExpressionKind("module", "plugin")
         found = self.member(before, node.attr)
         if found is None:
             return None
         if found.gives:
             is_call = f"{found.full}" in self.interface.names and found.gives != found.owner
-            return Kind("instance" if is_call else "class", found.gives)
-        return Kind("class", found.full) if before.what == "module" and found.bare[:1].isupper() else None
+            return ExpressionKind("instance" if is_call else "class", found.gives)
+        return (
+            ExpressionKind("class", found.full)
+            if before.what == "module" and found.bare[:1].isupper()
+            else None
+        )
 
-    def _called(self, node: ast.Call, scope: Scope) -> Kind | None:
+    def _called(self, node: ast.Call, scope: Scope) -> ExpressionKind | None:
         called = node.func
         if any(
             isinstance(each, ast.Constant) and _MODULE.fullmatch(str(each.value)) for each in node.args[:1]
@@ -142,16 +146,16 @@ class Types:
             return MODULE
         kind = self.of(called, scope)
         if kind:
-            return Kind("instance", kind.name) if kind.what in ("class", "instance") else None
+            return ExpressionKind("instance", kind.name) if kind.what in ("class", "instance") else None
         own = key_of(called)
         return self.returns.get(own.rpartition(".")[2]) if own.count(".") == own.startswith("self.") else None
 
-    def _item(self, node: ast.AST, scope: Scope) -> Kind | None:
+    def _item(self, node: ast.AST, scope: Scope) -> ExpressionKind | None:
         before = self.of(node, scope)
         if before is None or before.what != "instance":
             return None
         found = self.interface.member(before.name, "__getitem__")
-        return Kind("instance", found.gives) if found and found.gives else None
+        return ExpressionKind("instance", found.gives) if found and found.gives else None
 
     def _gather(self, node: ast.AST, scope: Scope, own: Scope, function: str) -> None:
         """Note what binds names below a node, each with its scope; `own` has the class's `self`."""
@@ -172,7 +176,7 @@ class Types:
 
     def _bind_all(self) -> None:
         """Take in all that was noted, once."""
-        results: dict[str, set[Kind | None]] = {}
+        results: dict[str, set[ExpressionKind | None]] = {}
         for node, scope, own, function in self._binding:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 self._function(node, scope, own, results)
@@ -180,7 +184,11 @@ class Types:
                 self.defined.add(node.name)
                 kinds = [self.of(base, scope) for base in node.bases]
                 own.known.update(
-                    [("self", Kind("instance", each.name)) for each in kinds if each and each.what == "class"]
+                    [
+                        ("self", ExpressionKind("instance", each.name))
+                        for each in kinds
+                        if each and each.what == "class"
+                    ]
                 )
             elif isinstance(node, ast.Return):
                 results.setdefault(function, set()).add(self.of(node.value, scope))
@@ -193,7 +201,11 @@ class Types:
         )
 
     def _function(
-        self, node: Function | ast.Lambda, inner: Scope, scope: Scope, results: dict[str, set[Kind | None]]
+        self,
+        node: Function | ast.Lambda,
+        inner: Scope,
+        scope: Scope,
+        results: dict[str, set[ExpressionKind | None]],
     ) -> None:
         arguments = node.args
         for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -206,7 +218,7 @@ class Types:
             self.defined.add(node.name)
             results.setdefault(node.name, set()).add(self._annotated(node.returns, scope))
 
-    def _bound(self, node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Kind | None]]:
+    def _bound(self, node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, ExpressionKind | None]]:
         """Yield each target that a node binds, with what to."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             self._imported(node, scope)
@@ -224,7 +236,7 @@ class Types:
         elif isinstance(node, (ast.For, ast.comprehension)):
             yield node.target, self._item(node.iter, scope)
 
-    def _bind(self, target: ast.AST, kind: Kind | None, scope: Scope, own: Scope) -> None:
+    def _bind(self, target: ast.AST, kind: ExpressionKind | None, scope: Scope, own: Scope) -> None:
         key = key_of(target)
         if not key:
             return
@@ -246,7 +258,7 @@ class Types:
             if isinstance(node, ast.Import):
                 if each.name.partition(".")[0] == "tensorrt":
                     scope.known[name] = (
-                        Kind("module", "plugin") if each.asname and "." in each.name else MODULE
+                        ExpressionKind("module", "plugin") if each.asname and "." in each.name else MODULE
                     )
                 else:
                     self.imports.add(name)
@@ -254,7 +266,9 @@ class Types:
                 found = self.interface.names.get(each.name)
                 is_class = found is not None and each.name[:1].isupper()
                 scope.known[name] = (
-                    Kind("class", each.name) if is_class else Kind("call", found.gives if found else "")
+                    ExpressionKind("class", each.name)
+                    if is_class
+                    else ExpressionKind("call", found.gives if found else "")
                 )
             elif name in ("trt", "tensorrt") and each.name == name and not _OTHERS.match(node.module or ""):
                 scope.known[name] = MODULE
@@ -262,7 +276,7 @@ class Types:
                 self.imports.add(name)
                 scope.known.pop(name, None)
 
-    def _annotated(self, node: ast.AST | None, scope: Scope) -> Kind | None:
+    def _annotated(self, node: ast.AST | None, scope: Scope) -> ExpressionKind | None:
         """Return the class of an annotation: alone, in quotes, or in Optional."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
@@ -274,4 +288,4 @@ class Types:
         if isinstance(node, ast.BinOp):
             return self._annotated(node.left, scope) or self._annotated(node.right, scope)
         kind = self.of(node, scope)
-        return Kind("instance", kind.name) if kind and kind.what == "class" else None
+        return ExpressionKind("instance", kind.name) if kind and kind.what == "class" else None

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness import __version__
-from harness.scan.judged import Finding, precision_advice, reach
+from harness.scan.judged import ScanFinding, precision_advice, reach
 from harness.scan.uses import Found
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -21,18 +21,18 @@ _RULES = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class ScanAnswer:
     """What was found, and how it is asked about: `row` tells by target whether the code can run there."""
 
     found: Found = field(repr=False)
-    findings: Sequence[Finding]
+    findings: Sequence[ScanFinding]
     files: int
     highest: str
     row: Mapping[str, bool]
     guarded: bool = False
 
     @property
-    def shown(self) -> list[Finding]:
+    def shown(self) -> list[ScanFinding]:
         """Return the findings that are listed."""
         return [each for each in self.findings if self.guarded or not each.guarded]
 
@@ -60,12 +60,12 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def text(answer: Answer) -> str:
+def text(answer: ScanAnswer) -> str:
     """Return one line a use, then what it comes to."""
     return "\n".join([*map(_line, answer.shown), *([""] if answer.shown else []), *answer.said])
 
 
-def _line(each: Finding) -> str:
+def _line(each: ScanFinding) -> str:
     name = f"{each.name} " if each.name else ""
     notes = [*(["guarded"] if each.guarded else []), *([] if each.sure else ["by its name"])]
     aside = f" ({', '.join(notes)})" if notes else ""
@@ -77,7 +77,7 @@ def _line(each: Finding) -> str:
     return "; ".join(filter(None, parts))
 
 
-def as_json(answer: Answer) -> str:
+def as_json(answer: ScanAnswer) -> str:
     """Return one object with all findings."""
     whole = {
         "to": answer.highest, "files": answer.files, "targets": dict(answer.row),
@@ -86,7 +86,7 @@ def as_json(answer: Answer) -> str:
     return json.dumps(whole, indent=1)
 
 
-def sarif(answer: Answer) -> str:
+def sarif(answer: ScanAnswer) -> str:
     """Return SARIF 2.1.0: what breaks is an error, what is guarded or by a name alone less."""
     rules = [
         {"id": f"trt-compat/{kind}", "shortDescription": {"text": words}} for kind, words in _RULES.items()
@@ -96,7 +96,7 @@ def sarif(answer: Answer) -> str:
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def _result(each: Finding) -> dict[str, Any]:
+def _result(each: ScanFinding) -> dict[str, Any]:
     words = f"{each.name} {each.text}".strip() + (f". Instead: {each.instead}" if each.instead else "")
     level = "note" if each.guarded else "error" if each.breaks and each.sure else "warning"
     path, _, cell = each.path.partition("#")
@@ -111,12 +111,12 @@ def _result(each: Finding) -> dict[str, Any]:
     }
 
 
-def markdown(answer: Answer) -> str:
+def markdown(answer: ScanAnswer) -> str:
     """Return a table, for a pull request or a job's summary."""
     return "\n".join(_table(answer))
 
 
-def _table(answer: Answer) -> Iterator[str]:
+def _table(answer: ScanAnswer) -> Iterator[str]:
     if answer.shown:
         yield "| place | name | | instead |"
         yield "| --- | --- | --- | --- |"
@@ -129,4 +129,9 @@ def _table(answer: Answer) -> Iterator[str]:
     yield from (f"- {line}" for line in answer.said)
 
 
-FORMATS: Mapping[str, Callable[[Answer], str]] = dict(text=text, json=as_json, sarif=sarif, markdown=markdown)  # noqa: C408
+FORMATS: Mapping[str, Callable[[ScanAnswer], str]] = {
+    "text": text,
+    "json": as_json,
+    "sarif": sarif,
+    "markdown": markdown,
+}

@@ -15,7 +15,7 @@ from harness.record.outcome import Outcome
 from harness.record.speaking import Today
 from harness.record.store import SUITES, Store
 from harness.report.model import Results
-from harness.report.results import Recorded, layer_files, results_of, run_records
+from harness.report.results import ReportSources, layer_files, results_of, run_records
 from harness.report.verify import verify_recorded
 from harness.report.writer import LAYERS, report_texts, write_layers, write_report
 from harness.suites.running import About
@@ -130,7 +130,7 @@ def absorb_suites(reports: Path, other: Path) -> Iterator[str]:
         yield f"{other}: {taken} records of the suite {theirs.name} and {past} of its runs of the past taken in"
 
 
-def _recorded(matrix: Matrix, folder: Path, store: Store) -> Recorded | None:
+def _recorded(matrix: Matrix, folder: Path, store: Store) -> ReportSources | None:
     """Return a suite's records with its cells on the targets that ran it at their present version."""
     outcomes = tuple(store.outcomes())
     known = {target.name: target for target in matrix}
@@ -150,4 +150,4 @@ def _recorded(matrix: Matrix, folder: Path, store: Store) -> Recorded | None:
     # A report keeps no models: of the last run's model is every record that counts.
     today = {cell.id: Today(*hashes.get(cell.id, ("", "")), cell.target, "") for cell in cells}
     cases = {cell.case.name: cell.case for cell in reversed(cells)}
-    return Recorded(shown, tuple(reversed(cases.values())), cells, {}, today, outcomes, {})
+    return ReportSources(shown, tuple(reversed(cases.values())), cells, {}, today, outcomes, {})

@@ -19,9 +19,9 @@ needs_gpu = pytest.mark.gpu
 
 
 @pytest.fixture
-def device() -> Iterator[cuda.Device]:
+def device() -> Iterator[cuda.CudaDevice]:
     _skip_without_a_gpu()
-    with cuda.Device() as device:
+    with cuda.CudaDevice() as device:
         yield device
 
 
@@ -49,7 +49,7 @@ def test_facts_name_the_device_in_the_fields_terms() -> None:
 
 @needs_gpu
 @pytest.mark.parametrize("size", [1, 4, 4096, 64 << 20])
-def test_bytes_survive_the_way_to_the_device_and_back(device: cuda.Device, size: int) -> None:
+def test_bytes_survive_the_way_to_the_device_and_back(device: cuda.CudaDevice, size: int) -> None:
     data = os.urandom(size)
     address = device.allocate(size)
     device.upload(address, data)
@@ -57,7 +57,7 @@ def test_bytes_survive_the_way_to_the_device_and_back(device: cuda.Device, size:
 
 
 @needs_gpu
-def test_a_host_address_is_refused_in_cudas_own_words(device: cuda.Device) -> None:
+def test_a_host_address_is_refused_in_cudas_own_words(device: cuda.CudaDevice) -> None:
     with pytest.raises(
         cuda.CudaError, match=r"cuMemFree_v2: 1 CUDA_ERROR_INVALID_VALUE \(invalid argument\)"
     ):
@@ -65,7 +65,7 @@ def test_a_host_address_is_refused_in_cudas_own_words(device: cuda.Device) -> No
 
 
 @needs_gpu
-def test_more_memory_than_there_is_is_refused_and_the_device_goes_on(device: cuda.Device) -> None:
+def test_more_memory_than_there_is_is_refused_and_the_device_goes_on(device: cuda.CudaDevice) -> None:
     with pytest.raises(cuda.CudaError, match="CUDA_ERROR_OUT_OF_MEMORY"):
         device.allocate(1 << 45)
     address = device.allocate(4)
@@ -75,7 +75,7 @@ def test_more_memory_than_there_is_is_refused_and_the_device_goes_on(device: cud
 
 @needs_gpu
 @pytest.mark.parametrize("size", [0, 1, 4096, 64 << 20])
-def test_page_locked_copies_carry_their_bytes(device: cuda.Device, size: int) -> None:
+def test_page_locked_copies_carry_their_bytes(device: cuda.CudaDevice, size: int) -> None:
     data = os.urandom(size)
     address, pinned = device.allocate(size), device.pin(data)
     assert ctypes.string_at(pinned, size) == data
@@ -86,7 +86,7 @@ def test_page_locked_copies_carry_their_bytes(device: cuda.Device, size: int) ->
 
 
 @needs_gpu
-def test_a_copy_from_page_locked_memory_is_not_waited_for(device: cuda.Device) -> None:
+def test_a_copy_from_page_locked_memory_is_not_waited_for(device: cuda.CudaDevice) -> None:
     """It returns at once, so that the events around it measure the bus and not the caller."""
     size = 1 << 30
     address, pinned = device.allocate(size), device.pin(bytes(size))
@@ -99,7 +99,7 @@ def test_a_copy_from_page_locked_memory_is_not_waited_for(device: cuda.Device) -
 
 
 @needs_gpu
-def test_the_stopwatch_reads_a_known_duration(device: cuda.Device) -> None:
+def test_the_stopwatch_reads_a_known_duration(device: cuda.CudaDevice) -> None:
     """Filling memory takes time in proportion to its size, at a rate that some memory has; the host's clock agrees."""
     size = 2 << 30
     address = device.allocate(size)
@@ -117,7 +117,7 @@ def test_the_stopwatch_reads_a_known_duration(device: cuda.Device) -> None:
 
 
 @needs_gpu
-def test_the_timed_loop_times_a_known_workload_steadily(device: cuda.Device) -> None:
+def test_the_timed_loop_times_a_known_workload_steadily(device: cuda.CudaDevice) -> None:
     """At least a hundred samples of one fill, steady enough to compare, sensors on both sides, copies apart."""
     size = 512 << 20
     address = device.allocate(size)
@@ -138,7 +138,7 @@ def test_the_timed_loop_times_a_known_workload_steadily(device: cuda.Device) -> 
 
 
 @needs_gpu
-def test_the_sensors_know_the_device_that_cuda_names(device: cuda.Device) -> None:
+def test_the_sensors_know_the_device_that_cuda_names(device: cuda.CudaDevice) -> None:
     facts = gpu.read_sensors(device.uuid())
     assert {"sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle"} <= facts.keys()
     assert device.uuid() == cuda.Driver().devices()[0]["gpu_uuid"]
@@ -149,7 +149,7 @@ def test_the_sensors_know_the_device_that_cuda_names(device: cuda.Device) -> Non
 
 
 @needs_gpu
-def test_clear_keeps_its_place_on_the_stream(device: cuda.Device) -> None:
+def test_clear_keeps_its_place_on_the_stream(device: cuda.CudaDevice) -> None:
     """A fill on the default stream could pass a copy on this one."""
     size = 256 << 20
     address, pinned = device.allocate(size), device.pin(b"\x01" * size)
@@ -162,7 +162,7 @@ def test_clear_keeps_its_place_on_the_stream(device: cuda.Device) -> None:
 @needs_gpu
 def test_closing_twice_and_after_a_failure_raises_nothing() -> None:
     _skip_without_a_gpu()
-    device = cuda.Device()
+    device = cuda.CudaDevice()
     device.allocate(16)
     device.pin(b"1234")
     with pytest.raises(cuda.CudaError):

@@ -13,7 +13,7 @@ import pytest
 
 from harness.agent import gpu
 from harness.agent.cuda import CudaError
-from harness.agent.engines import Failed, Unavailable, onnxruntime, said
+from harness.agent.engines import Failed, MissingNeed, onnxruntime, said
 from harness.agent.tensors import size
 
 pytestmark = pytest.mark.unit
@@ -62,7 +62,7 @@ def test_cuda_is_asked_for_alone_without_tf32_and_without_a_second_try(
 
 def test_a_session_that_fell_back_to_the_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its numbers and latencies would be taken for the GPU's."""
-    with pytest.raises(Unavailable, match=r"needs CUDAExecutionProvider, .* gives CPUExecutionProvider"):
+    with pytest.raises(MissingNeed, match=r"needs CUDAExecutionProvider, .* gives CPUExecutionProvider"):
         session(monkeypatch, Runtime([CPU]), CUDA)
 
 
@@ -148,7 +148,7 @@ def test_what_an_old_version_cannot_be_given_is_said_as_that(monkeypatch: pytest
     session = given()
     session.io_binding = Old
     feeds = {"x": onnxruntime.Feed("bfloat16", (1,), b"12")}
-    with pytest.raises(Unavailable, match="needs an ONNX Runtime whose Python takes bfloat16 inputs; this"):
+    with pytest.raises(MissingNeed, match="needs an ONNX Runtime whose Python takes bfloat16 inputs; this"):
         said(onnxruntime._bound, session, feeds, "cpu")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent.engines import Unavailable
+from harness.agent.engines import MissingNeed
 from harness.agent.engines.tensorrt import api, plugins
 from tests import needs
 
@@ -59,6 +59,7 @@ V3 = (*V2, "IPluginV3", "IPluginV3OneCore", "IPluginV3OneBuild", "IPluginV3OneRu
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Point the agent at a folder for compiled plugins, empty at first."""
     monkeypatch.setattr(plugins, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(plugins, "_registered", [])
     return tmp_path
 
 
@@ -103,16 +104,16 @@ def test_nothing_is_loaded_where_it_is_of_no_use(
 
 @pytest.mark.unit
 def test_an_image_without_it_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Unavailable, match=r"takes none written in Python; .* holds none$"):
+    with pytest.raises(MissingNeed, match=r"takes none written in Python; .* holds none$"):
         load(version(), NEEDED, monkeypatch)
     (folder / "absent").write_text("the image it was to be compiled in has no g++\n", encoding="utf-8")
-    with pytest.raises(Unavailable, match=r"^needs the image's compiled plugin, .*; the image .* no g\+\+$"):
+    with pytest.raises(MissingNeed, match=r"^needs the image's compiled plugin, .*; the image .* no g\+\+$"):
         load(version(), NEEDED, monkeypatch)
 
 
 @pytest.mark.unit
 def test_attributes_that_arrive_spoilt_are_no_fault_of_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Unavailable, match="cannot read its attributes with the NumPy here"):
+    with pytest.raises(MissingNeed, match="cannot read its attributes with the NumPy here"):
         load(version(*V3, reads=False), NEEDED, monkeypatch)
 
 
@@ -121,7 +122,7 @@ def test_a_library_that_does_not_load_is_no_fault_of_the_product(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "libcompat_identity.so").write_bytes(b"not a library")
-    with pytest.raises(Unavailable, match=r"compiled plugin, which does not load: .*libcompat_identity\.so"):
+    with pytest.raises(MissingNeed, match=r"compiled plugin, which does not load: .*libcompat_identity\.so"):
         load(version(*V3), NEEDED, monkeypatch)
 
 
@@ -149,6 +150,6 @@ def test_own_libraries_are_loaded_out_of_memory_and_one_that_does_not_load_says_
     plugins.load(recipe, None, {"library:1": library(tmp_path)})
     assert capfd.readouterr().err == "mine is here\n"
     with pytest.raises(
-        Unavailable, match=r"^needs a libmine\.so that loads beside this version: libmine\.so: .*short"
+        MissingNeed, match=r"^needs a libmine\.so that loads beside this version: libmine\.so: .*short"
     ):
         plugins.load(recipe, None, {"library:1": b"\x7fELF"})

@@ -18,8 +18,8 @@ from harness.agent.protocol import (
     PREFLIGHT_PHASES,
     Decoder,
     Frame,
+    FrameReader,
     ProtocolError,
-    Reader,
     encode,
     join_parts,
     packed,
@@ -86,9 +86,9 @@ SAID: dict[str, tuple[dict[str, Any], bytes]] = {
 }
 
 
-def read(kind: str, fields: dict[str, Any], body: bytes = b"", reader: Reader | None = None) -> None:
+def read(kind: str, fields: dict[str, Any], body: bytes = b"", reader: FrameReader | None = None) -> None:
     (frame,) = Decoder().feed(encode({"type": kind, **fields}, body))
-    (reader or Reader(FROM_CHILD)).read(frame)
+    (reader or FrameReader(FROM_CHILD)).read(frame)
 
 
 def test_what_adapters_say_is_in_the_table_with_every_field_of_it() -> None:
@@ -159,7 +159,7 @@ def test_what_is_not_as_the_table_says_is_refused(kind: str, changes: dict[str, 
 
 
 def test_a_preflight_tells_of_the_machine() -> None:
-    read("fact", {"facts": {"gpu": "H100"}}, reader=Reader(FROM_CHILD, preflight=True))
+    read("fact", {"facts": {"gpu": "H100"}}, reader=FrameReader(FROM_CHILD, preflight=True))
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,12 @@ def test_a_preflight_tells_of_the_machine() -> None:
 )
 def test_what_is_no_message_is_one_error_and_no_other(head: bytes) -> None:
     with pytest.raises(ProtocolError) as refused:
-        Reader(FROM_CHILD).read(Frame(head, b"", NO_JOB))
+        FrameReader(FROM_CHILD).read(Frame(head, b"", NO_JOB))
     assert len(str(refused.value)) < 400
 
 
 def test_what_is_said_too_often_or_too_much_of_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Reader(FROM_CHILD)
+    reader = FrameReader(FROM_CHILD)
     for _ in range(FROM_CHILD["phase_begin"].most):
         read("phase_begin", {"name": "build"}, reader=reader)
     with pytest.raises(ProtocolError, match="more than 64 frames of the type 'phase_begin'"):
@@ -200,7 +200,7 @@ def test_what_is_said_too_often_or_too_much_of_is_refused(monkeypatch: pytest.Mo
         ("message", {"severity": "INFO", "text": "x" * 400}, b""),
         ("layers", {"source": "inspector"}, bytes(400)),
     ):
-        reader = Reader(FROM_CHILD)
+        reader = FrameReader(FROM_CHILD)
         read(kind, fields, body, reader)
         read(kind, fields, body, reader)
         with pytest.raises(ProtocolError, match="were said in one job"):
@@ -236,7 +236,7 @@ def test_a_stream_near_a_good_one_is_read_alike_however_it_comes(data: bytes, st
     """Any fault is a ProtocolError, of a frame's form or its content."""
     frames = decoded(data)
     assert decoded(*(data[at : at + step] for at in range(0, len(data), step))) == frames
-    reader = Reader(FROM_CHILD)
+    reader = FrameReader(FROM_CHILD)
     for frame in frames:
         with contextlib.suppress(ProtocolError):
             if isinstance(frame, Frame):

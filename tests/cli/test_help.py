@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from harness.cli import main
 from harness.cli.main import EXAMPLES, VERBS, _parse
+from harness.cli.options import of_fields, words_of
+from harness.models.checking import Building, Check
+from harness.models.own.model import Wanted
+from harness.models.own.shapes import Shapes
+from harness.words import Typing
 
 pytestmark = pytest.mark.unit
 
@@ -20,6 +26,22 @@ def test_an_example_is_one_that_the_command_takes(verb: str, capsys: pytest.Capt
     with pytest.raises(SystemExit):
         main([verb, "--help"])
     assert f"example: trt-compat {verb} {EXAMPLES[verb]}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_each_field_of_a_check_is_an_option_of_the_command() -> None:
+    options = _parse(["check", "m.onnx"])
+    options.matrix = options.cases = None
+    assert of_fields(Check, options) == Check([Path("m.onnx")], targets=[], flags=[], plugins=[])
+
+
+@pytest.mark.parametrize("verb", ["check", "reduce", "bisect", "new"])
+def test_verbs_that_build_a_model_take_every_option_of_building_it(verb: str) -> None:
+    words = ["--shapes", "x:1x3", "--typing", "weak", "--flag", "FP16", "--max-rel", "0.5", "--cosine", "0.9"]
+    found = of_fields(Building, _parse([verb, *shlex.split(EXAMPLES[verb]), *words]))
+    assert all(getattr(found, each.name) != each.default for each in fields(Building)), "give the new one too"
+    assert list(words_of(found)) == words
+    shapes = Shapes(optimum={"x": (1, 3)})
+    assert found.wanted == Wanted(Typing.WEAK, ("FP16",), shapes=shapes, max_rel=0.5, cosine=0.9)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from harness.cli import doctor, main
 from harness.matrix import load_matrix
 from harness.record.outcome import Message
 from harness.run.docker import Daemon
-from harness.run.provision.host import Gpu, Host
+from harness.run.provision.host import Host, HostGpu
 from tests import needs
 from tests.cli import project
 from tests.reader import reader
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.unit
 
 BARE = Host("amd64", gpu_reason="nvidia-smi is not installed", docker_reason="nobody listens")
 DOCKER = Daemon("28.0", "here", "amd64", nvidia_runtime=False, address="unix:///x")
-GPU = Gpu("GPU Nine", "GPU-9", "8.9", "600.1", 24000)
+GPU = HostGpu("GPU Nine", "GPU-9", "8.9", "600.1", 24000)
 
 
 @pytest.mark.usefixtures("toy")

@@ -23,7 +23,7 @@ from harness.case import load_cases
 from harness.cli import main
 from harness.judge.cell import Judged, judge_cell
 from harness.layers.asked import asked
-from harness.models.check import Trouble
+from harness.models.answers import Trouble
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Outcome, ParserError
 from harness.run.local import Sink

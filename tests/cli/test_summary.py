@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.case import Expectation, Link, load_cases
-from harness.cli.run import advice, summarise
+from harness.cli.summary import advice, summarise
 from harness.judge.cell import Judged, judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells

@@ -9,7 +9,7 @@ import pytest
 
 from harness.case import Expectation
 from harness.compare.kinds import Kind
-from harness.compare.step import Column, Step, StepRow, Trouble, step
+from harness.compare.step import Column, Step, StepRow, StepTrouble, step
 from harness.record.outcome import Latency, Outcome
 from harness.report.model import Results
 from harness.words import Basis, Class, Engine
@@ -277,7 +277,7 @@ def test_what_a_variant_shows_is_not_named_again_among_reported_troubles() -> No
     fails = factory.build_failure("qdq", "rtx17")
     results = factory.assemble(factory.matrix(), (factory.case(),), {fails.cell: fails})
     shown, other = (
-        Trouble(name, "title", "advice", "seen") for name in ("no-implementation-qdq", "check-links")
+        StepTrouble(name, "title", "advice", "seen") for name in ("no-implementation-qdq", "check-links")
     )
     found = step(results.column("rtx16"), results.column("rtx17"), [shown, other])
     assert found.troubles == (other,)

@@ -13,7 +13,7 @@ import pytest
 
 from harness.judge import findings
 from harness.judge.anatomy import general, speaker, tables, take_apart
-from harness.judge.messages import Form, groups, load_forms, meanings
+from harness.judge.messages import MessageForm, groups, load_forms, meanings
 from harness.judge.signatures import load_signatures, load_texts
 from harness.judge.tables import explain
 
@@ -34,7 +34,7 @@ VALUES = ("model.onnx", "3", "/a/Conv_1", "float16", "7", "[1, 3, 224, 224]")
 GENERAL = ("engine-stopped", "parser-stopped", "follows-a-failure", "node-refused")
 
 
-def printed(form: Form) -> str:
+def printed(form: MessageForm) -> str:
     """Return a message as its tool prints it, values filled in."""
     numbers = count()
     text = re.sub(r"\{\}", lambda _: VALUES[next(numbers) % len(VALUES)], form.form)
@@ -223,7 +223,7 @@ def test_a_plugins_failing_run_is_not_called_a_fault_of_the_builder() -> None:
 
 
 def test_a_message_within_a_condition_is_known_by_its_own_words() -> None:
-    (found,) = explain(printed(Form("parser", "E", "", "", "", "Failed to register layer."))).causes
+    (found,) = explain(printed(MessageForm("parser", "E", "", "", "", "Failed to register layer."))).causes
     assert found.id == "parser-network"
 
 

@@ -11,7 +11,7 @@ import pytest
 from harness.case import Expectation
 from harness.judge.cell import judge_cell
 from harness.known.cell import badness, chip, known_of, nearest_first, unwanted, worst_first
-from harness.known.listed import Finding, State
+from harness.known.listed import Objection, State
 from harness.known.model import Known
 from harness.plan import all_cells, find
 from harness.record.outcome import Latency, Layer, Outcome
@@ -119,7 +119,7 @@ def test_a_finding_is_the_basis_of_a_cell_without_result_and_claim_and_only_a_bl
     every = [judge_cell(cell, Outcome.blank(cell, "not_run", "no GPU")) for cell in cells]
     free, claimed = (next(each for each in every if bool(each.claims) is known) for known in (False, True))
     for state in State:
-        finding = Finding(state, "n", "Mish", "no importer")
+        finding = Objection(state, "n", "Mish", "no importer")
         found = known_of([free], static=finding)
         basis = {State.UNKNOWN: None, State.CLEAR: None, State.REPORTED: Basis.REPORTED}.get(
             state, Basis.LISTED

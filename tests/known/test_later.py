@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.known.later import not_yet
-from harness.known.listed import Finding, State
+from harness.known.listed import Objection, State
 from harness.known.model import GraphView, NodeView
 from harness.words import Basis, Class
 from tests.compare.handmade import known, target, variant
@@ -56,7 +56,7 @@ def test_what_came_later_is_named_with_the_first_release(
 
 def test_a_graph_that_a_table_blocks_waits_for_the_operator_alone() -> None:
     column, row = target(version="8.6.1", engine="tensorrt"), variant()
-    blocked = Finding(State.BLOCKED, "a", "Mish", "no importer", "10.0")
+    blocked = Objection(State.BLOCKED, "a", "Mish", "no importer", "10.0")
     for finding, told in (
         (blocked, "Mish, from 10.0 on"),
         (replace(blocked, restriction="antialias must be 0"), "None"),

@@ -56,7 +56,14 @@ class Agent:
             "keep": False,
             "recipe": {"plugin": None},
             "needs_gpu": False,
-            "timing": {"warmup_s": 0.0, "iterations": 1, "window_s": 0.0, "most": 1, "budget_s": 1.0},
+            "timing": {
+                "warmup_s": 0.0,
+                "iterations": 1,
+                "window_s": 0.0,
+                "most": 1,
+                "budget_s": 1.0,
+                "graph": True,
+            },
             "parts": index,
         }
         self._send(encode(job, body))

@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 
 from harness.judge.names import read_since
-from harness.matrix.operators import Line, changelog, operator_tables, restrictions, tables_around
+from harness.matrix.operators import ChangelogLine, changelog, operator_tables, restrictions, tables_around
 
 pytestmark = pytest.mark.unit
 
@@ -44,7 +44,7 @@ def test_a_version_stands_at_a_table_or_between_two(
 
 
 @pytest.mark.parametrize("line", changelog(), ids=lambda line: f"{line.operator}-{line.what}")
-def test_a_line_of_a_changelog_agrees_with_names_and_tables(line: Line) -> None:
+def test_a_line_of_a_changelog_agrees_with_names_and_tables(line: ChangelogLine) -> None:
     """No table before the release has what it brought, and each from then on has it."""
     release = Version(line.release)
     tables = operator_tables()

@@ -9,6 +9,7 @@ import pytest
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.judge.timing import statistics
+from harness.models.answers import median_ms
 from harness.models.bisect import (
     Edge,
     Reply,
@@ -20,7 +21,6 @@ from harness.models.bisect import (
     parse_symptom,
     row_of,
 )
-from harness.models.check import median_ms
 from harness.record.outcome import Accuracy, Latency
 from tests.models.test_check import judged
 from tests.report.factory import target

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness.judge.cell import Judged, judge_cell
-from harness.known.listed import Finding, State, Static
-from harness.models.check import Answer, ModelStep, Trouble, changes, coverage, lost_by_time, ran, troubles
+from harness.known.listed import Objection, State, Static
+from harness.models.answers import Answer, ModelStep, Trouble, changes, coverage, lost_by_time, ran, troubles
 from harness.models.own.model import Wanted, own_case, own_model
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Node, Outcome, Stamps
@@ -96,7 +96,7 @@ def test_what_the_machinery_spoiled_or_this_machine_lacks_is_no_trouble_of_the_m
 def test_nvidia_s_tables_stand_for_a_side_that_was_not_run() -> None:
     unrun = judged(state="not_run", reason="no GPU", layers=())
     blocked, reported = (
-        Answer(unrun, Static((Finding(state, "/a", "Conv", "no importer"),)))
+        Answer(unrun, Static((Objection(state, "/a", "Conv", "no importer"),)))
         for state in (State.BLOCKED, State.REPORTED)
     )
     works = Answer(judged("int8", "int8", name="old"))

@@ -17,8 +17,8 @@ from harness.case import Profile, Recipe
 from harness.judge.cell import Judged
 from harness.known.further import Further
 from harness.layers.asked import asked
+from harness.models.answers import Answer, kept, works
 from harness.models.blockers import blockers
-from harness.models.check import Answer, kept, works
 from harness.models.further import (
     MOST_TRIES,
     Asking,

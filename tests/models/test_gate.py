@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.known.listed import Finding, State, Static
+from harness.known.listed import Objection, State, Static
 from harness.matrix import load_matrix
-from harness.models.check import Answer, Trouble
+from harness.models.answers import Answer, Trouble
 from harness.models.gate import deciding, verdict
 from harness.words import Class
 from tests.models import data
@@ -27,7 +27,7 @@ NOT_RUN: dict[str, Any] = {"state": "not_run", "reason": "no GPU", "layers": ()}
 def answer(target: str, static: State = State.CLEAR, *, left_out: bool = False, **outcome: Any) -> Answer:
     found = judged(MODEL, **outcome)
     cell = replace(found.cell, target=replace(found.cell.target, name=target))
-    return Answer(replace(found, cell=cell), Static((Finding(static),)), left_out=left_out)
+    return Answer(replace(found, cell=cell), Static((Objection(static),)), left_out=left_out)
 
 
 def told(*answers: Answer, **more: Any) -> tuple[bool, bool]:

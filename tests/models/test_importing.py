@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Profile
-from harness.known.listed import Dropped, Finding, State, StaticModel
+from harness.known.listed import Dropped, Objection, State, StaticModel
 from harness.matrix import load_matrix
 from harness.matrix.operators import node_tests, operator_tables
 from harness.models import importing
@@ -35,7 +35,7 @@ def graph(
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
-def read(model: onnx.ModelProto, *profiles: Profile, **inputs: np.ndarray) -> Finding:
+def read(model: onnx.ModelProto, *profiles: Profile, **inputs: np.ndarray) -> Objection:
     """Return the gravest finding of the importer of 8.6."""
     (reading,) = readings(model.SerializeToString(), profiles, ("8.6.1",), inputs).values()
     return next(reading.findings())

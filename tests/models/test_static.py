@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Calibrator, Expectation
-from harness.known.listed import KEPT, Finding, State, StaticModel, uses
+from harness.known.listed import KEPT, Objection, State, StaticModel, uses
 from harness.matrix import load_matrix
 from harness.matrix.operators import operator_tables, restrictions
 from harness.models.deciding import Patterns
@@ -28,12 +28,14 @@ pytestmark = pytest.mark.unit
 TARGET = load_matrix(Path(__file__).parents[2] / "matrix.yaml").target("trt86")
 
 
-def on(version: str, model: onnx.ModelProto) -> tuple[Finding, ...]:
+def on(version: str, model: onnx.ModelProto) -> tuple[Objection, ...]:
     return StaticModel(model).on(replace(TARGET, version=version))
 
 
 def states(model: onnx.ModelProto, *versions: str) -> list[str]:
-    return [str((on(version, model) or (Finding(State.CLEAR, "", "", ""),))[0].state) for version in versions]
+    return [
+        str((on(version, model) or (Objection(State.CLEAR, "", "", ""),))[0].state) for version in versions
+    ]
 
 
 def graph(

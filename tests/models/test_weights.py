@@ -16,7 +16,7 @@ from harness.cli import main
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models import reading
-from harness.models.check import Answer
+from harness.models.answers import Answer
 from harness.models.further import Asking, Questions
 from harness.models.graphs import Cutter, outside
 from harness.models.own.data import Given, OwnPrepared, fitted

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.report.asking import Answer, answer
+from harness.report.asking import QuestionAnswer, answer, read
 from harness.report.lexicon import lexicon
 from harness.report.model import load_results
 from harness.report.page import render
-from harness.report.asking import read
 from tests.report.browsing import answering
 from tests.report.published import PUBLISHED, data
 
@@ -28,7 +27,7 @@ def table() -> Any:
     return json.loads(json.dumps(lexicon(data())))
 
 
-def asked(question: str) -> Answer:
+def asked(question: str) -> QuestionAnswer:
     return answer(table(), data(), question, lambda before, after: f"{before} {after}")
 
 

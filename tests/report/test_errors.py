@@ -9,7 +9,7 @@ import pytest
 
 from harness.case import Class, Expectation, Link
 from harness.judge.signatures import load_signatures
-from harness.report.errors import ErrorEntry, Seen, error_entries
+from harness.report.errors import ErrorEntry, Sighting, error_entries
 from harness.words import Basis, Engine
 from tests.report import factory
 
@@ -49,7 +49,7 @@ def test_every_signature_has_an_entry_with_a_text() -> None:
 
 def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
     found = entry("no-implementation-qdq")
-    measured = Seen(Basis.MEASURED, "TensorRT for RTX 1.4 and 1.7", "measured, 2 cells without a GPU,")
+    measured = Sighting(Basis.MEASURED, "TensorRT for RTX 1.4 and 1.7", "measured, 2 cells without a GPU,")
     assert found.seen == (measured,)
     assert found.texts[0].text == factory.COULD_NOT
     assert found.texts[0].seen == "measured on TensorRT for RTX 1.4 and 1.7"
@@ -89,7 +89,7 @@ def test_what_is_reported_is_told_with_its_source() -> None:
     reported = Expectation.reported(Class.BUILD_FAILED, ">=8.5,<9", source, platform="jetson", signature=name)
     found = entry(name, reported)
     assert found.seen == (
-        Seen(
+        Sighting(
             Basis.REPORTED, "TensorRT on Jetson from 8.5 before 9", "reported by users", source.url, ends=True
         ),
     )

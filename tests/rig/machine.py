@@ -37,7 +37,10 @@ def build():
     return graph.model()
 CASE = Case(
     "rig", "rig", "the graph that the engine of the rig runs", (Link("https://github.com/NVIDIA/TensorRT/issues/1"),),
-    (Variant("plain", "plain", build, Recipe()), Variant("again", "again", build, Recipe(flags=("FP16",)))),
+    (
+        Variant("plain", "plain", build, Recipe()),
+        *(Variant(f"again{{each}}", "again", build, Recipe(flags=("FP16",))) for each in range({again})),
+    ),
 )
 """
 
@@ -47,7 +50,8 @@ class Rig:
     """A machine in a folder: `gpus` of `uuids` with a driver, and the faults to make.
 
     `fails` are lines of `cuda.c`'s file, `null` a factory of the library, `answers` what the wrapper says by
-    "Class.member" instead ("crash" ends the process there), `neighbours` the lines of other processes on the GPUs.
+    "Class.member" instead ("crash" ends the process there), `neighbours` the lines of other processes on the GPUs,
+    `again` the variants beside the first.
     """
 
     folder: Path
@@ -61,6 +65,7 @@ class Rig:
     libcuda: bool = True
     neighbours: tuple[str, ...] = ()
     uuids: tuple[str, ...] = GPUS
+    again: int = 1
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `trt-compat run` on the rig's case and targets."""
@@ -137,7 +142,7 @@ class Rig:
         order = {"null": self.null, "answers": self.answers}
         (lib / "rig.json").write_text(json.dumps(order), encoding="ascii")
         (self.folder / "cases").mkdir(exist_ok=True)
-        (self.folder / "cases" / "rig.py").write_text(_CASE, encoding="utf-8")
+        (self.folder / "cases" / "rig.py").write_text(_CASE.format(again=self.again), encoding="utf-8")
         (self.folder / "matrix.yaml").write_text(json.dumps(self._matrix()), encoding="utf-8")
 
     def _matrix(self) -> dict[str, Any]:

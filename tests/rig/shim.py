@@ -34,9 +34,9 @@ _TUNES = 0.2
 
 def _build(trt: Any, plan: Any, network: Any, config: Any) -> bytes:
     """Hold the GPU for a while, as a builder does that times its tactics there."""
-    from harness.agent.cuda import Device
+    from harness.agent.cuda import CudaDevice
 
-    with Device():
+    with CudaDevice():
         time.sleep(_TUNES)
     return engine._build(trt, plan, network, config)
 

@@ -11,6 +11,7 @@ import platform
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 
 from harness.case import Graph
 from harness.record.store import Store
+from harness.run import trace
 from tests import needs
 from tests.agent.test_plugins import library
 from tests.contract.bindings import VERSIONS, Bindings
@@ -157,6 +159,40 @@ def test_a_timed_run_has_its_gpu_alone_and_two_gpus_are_used_side_by_side(bench:
             )
     first, second = ([span for span in held if span[0] == gpu] for gpu in GPUS)
     assert any(a[2] < b[3] and b[2] < a[3] for a in first for b in second), "one waited for the other"
+
+
+def test_one_target_is_dealt_over_all_gpus_of_one_name(
+    bench: MakeRig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each record names its GPU, and the trace has the work of both workers."""
+    monkeypatch.setenv(trace.VARIABLE, str(tmp_path / "trace.json"))
+    rig = bench(gpus=2, targets=("a",), again=11)
+    done = rig.run("-j", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with Store(rig.folder / "reports") as store:
+        on = {each.cell: each.stamps.environment["gpu_uuid"] for each in store.outcomes()}
+    assert (len(on), set(on.values())) == (12, set(GPUS))
+    events = json.loads((tmp_path / "trace.json").read_text().rstrip(",\n") + "]")
+    held = [each for each in events if each["name"] == "device held alone"]
+    assert {each["args"]["device"] for each in held} == set(GPUS)
+    assert sum(each["name"] == "run job" for each in events) == len(on)
+
+
+@pytest.mark.parametrize(
+    ("fails", "clock"),
+    [
+        ((), "cuda_graph"),
+        (("cuStreamEndCapture 901",), "cuda_events"),
+        (("cuGraphLaunch 700",), "cuda_events"),
+    ],
+)
+def test_an_engine_that_is_not_captured_is_timed_by_launches(
+    bench: MakeRig, fails: tuple[str, ...], clock: str
+) -> None:
+    rig = bench(fails=fails)
+    done = rig.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {(each["class"], each["latency_ms"]["clock"]) for each in rig.cells().values()} == {("ok", clock)}
 
 
 def test_a_timing_beside_other_processes_says_so(bench: MakeRig) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.agent.protocol import OF_A_JOB, Frame, ProtocolError, Reader
+from harness.agent.protocol import OF_A_JOB, Frame, FrameReader, ProtocolError
 from harness.case import Case, Link, Variant
 from harness.judge.classify import classify
 from harness.judge.diagnosis import diagnose
@@ -421,7 +421,7 @@ ANYTHING = st.sampled_from(sorted(TOLD)).flatmap(
 def test_whatever_an_agent_says_is_a_record_that_is_read_again_and_a_log(
     said: list[tuple[bytes, bytes]],
 ) -> None:
-    reader, events = Reader(OF_A_JOB), []
+    reader, events = FrameReader(OF_A_JOB), []
     for head, body in said:
         with contextlib.suppress(ProtocolError):
             events.append(Event(reader.read(Frame(head, body, b"")), body))

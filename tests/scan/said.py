@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 from harness.scan.files import one_file, reader_of
-from harness.scan.judged import Finding, judged
+from harness.scan.judged import ScanFinding, judged
 from harness.scan.uses import Found
 
 
@@ -18,7 +18,9 @@ def found(folder: Path, name: str, code: str) -> Found:
     return one_file(str(path), reader)
 
 
-def findings(folder: Path, name: str, code: str, lowest: str = "", highest: str = "11.1") -> list[Finding]:
+def findings(
+    folder: Path, name: str, code: str, lowest: str = "", highest: str = "11.1"
+) -> list[ScanFinding]:
     return judged(found(folder, name, code), lowest, highest)
 
 

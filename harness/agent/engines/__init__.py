@@ -32,7 +32,7 @@ class MachineFault(Exception):
     """The machine lacks something that every cell needs; the text names it and the remedy."""
 
 
-class Unavailable(Exception):
+class MissingNeed(Exception):
     """This environment lacks something that is no part of the engine; the text says "needs ..."."""
 
 
@@ -40,7 +40,7 @@ def said(call: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result of a call of an engine; an exception of it or of CUDA becomes Failed, in its own words."""
     try:
         return call(*arguments)
-    except (Failed, MachineFault, Unavailable):
+    except (Failed, MachineFault, MissingNeed):
         raise
     except Exception as error:
         raise Failed("%s: %s" % (type(error).__name__, error)) from error
@@ -65,7 +65,7 @@ def report_failure(emit: Emit, work: Callable[[], object]) -> None:
         work()
     except MissingApi as error:
         emit("missing_api", name=error.name)
-    except Unavailable as error:
+    except MissingNeed as error:
         emit("unavailable", text=str(error))
     except MachineFault as error:
         emit("agent_fault", text=str(error))

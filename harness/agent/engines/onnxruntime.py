@@ -15,7 +15,7 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from harness.agent import gpu
-from harness.agent.engines import Emit, Unavailable, machine_facts, phase, report_failure, said
+from harness.agent.engines import Emit, MissingNeed, machine_facts, phase, report_failure, said
 from harness.agent.protocol import Message, split_parts
 from harness.agent.tensors import ELEMENTS, read_shape, size
 
@@ -176,7 +176,7 @@ def _session(
     session = said(_created, model, options, providers)
     got = session.get_providers()
     if got[0] != provider:
-        raise Unavailable(
+        raise MissingNeed(
             "needs %s, and ONNX Runtime here gives %s: its libraries or the driver are missing, as its own output says"
             % (provider, ", ".join(got))
         )
@@ -233,7 +233,7 @@ def _bind_address(binding: Any, name: str, feed: Feed) -> None:
         # If the session is on a GPU, the binding copies it there now.
         binding.bind_input(name, "cpu", 0, ELEMENTS[feed.dtype].onnx, list(feed.shape), address)
     except Exception as error:
-        raise Unavailable(
+        raise MissingNeed(
             "needs an ONNX Runtime whose Python takes %s inputs; this one says %s" % (feed.dtype, error)
         ) from error
 

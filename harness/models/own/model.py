@@ -16,7 +16,7 @@ from harness.case.model import Built, Data, check_flags, serialise
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.layers.asked import asked, wished
-from harness.models.check import of_sizes
+from harness.models.answers import of_sizes
 from harness.models.own.shapes import (
     SEQUENCES,
     Shapes,

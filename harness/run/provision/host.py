@@ -51,7 +51,7 @@ _PATIENCE = 45.0
 
 
 @dataclass(frozen=True)
-class Gpu:
+class HostGpu:
     """One NVIDIA GPU: `compute_capability` such as "8.9", `driver` such as "550.54.15"."""
 
     name: str
@@ -74,7 +74,7 @@ class Host:
     """
 
     architecture: str
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[HostGpu, ...] = ()
     gpu_reason: str = ""
     jetson: str | None = None
     emulated: frozenset[str] = frozenset()
@@ -124,7 +124,7 @@ def look_there(host: str) -> Host:
 
 
 def _host(
-    machine: str, gpus: tuple[Gpu, ...], reason: str, engine: Daemon | None, facts: Mapping[str, str]
+    machine: str, gpus: tuple[HostGpu, ...], reason: str, engine: Daemon | None, facts: Mapping[str, str]
 ) -> Host:
     return Host(
         architecture=ARCHITECTURES.get(machine, machine),
@@ -186,7 +186,7 @@ def render_groups(facts: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(str(number) for number in sorted(numbers) if number)
 
 
-def gpus_of(facts: Mapping[str, str]) -> tuple[tuple[Gpu, ...], str]:
+def gpus_of(facts: Mapping[str, str]) -> tuple[tuple[HostGpu, ...], str]:
     """Return the GPUs of a machine, or the reason for their lack."""
     if not facts["smi"]:
         return (), "nvidia-smi is not installed"
@@ -195,7 +195,7 @@ def gpus_of(facts: Mapping[str, str]) -> tuple[tuple[Gpu, ...], str]:
     return gpus, "" if gpus else f"nvidia-smi: {last}"
 
 
-def parse_gpus(csv: str) -> tuple[Gpu, ...]:
+def parse_gpus(csv: str) -> tuple[HostGpu, ...]:
     """Read the output of `nvidia-smi --query-gpu=... --format=csv,noheader,nounits` for `_QUERY`.
 
     A line with another number of fields is an error message of nvidia-smi, not a GPU. Unified-memory GPUs
@@ -207,16 +207,16 @@ def parse_gpus(csv: str) -> tuple[Gpu, ...]:
         if len(fields) != len(_QUERY.split(",")) or not fields[1].startswith("GPU-"):
             continue
         name, uuid, capability, driver, memory = fields
-        gpus.append(Gpu(name, uuid, capability, driver, int(memory) if memory.isdigit() else 0))
+        gpus.append(HostGpu(name, uuid, capability, driver, int(memory) if memory.isdigit() else 0))
     return tuple(gpus)
 
 
-def visible(gpus: tuple[Gpu, ...], environment: Mapping[str, str]) -> tuple[Gpu, ...]:
+def visible(gpus: tuple[HostGpu, ...], environment: Mapping[str, str]) -> tuple[HostGpu, ...]:
     """Return the GPUs that CUDA_VISIBLE_DEVICES allows, up to its first unknown entry, as CUDA reads it."""
     allowed = environment.get("CUDA_VISIBLE_DEVICES")
     if allowed is None:
         return gpus
-    chosen: list[Gpu] = []
+    chosen: list[HostGpu] = []
     for entry in (part.strip() for part in allowed.split(",")):
         if entry.isdigit():
             match = gpus[int(entry) : int(entry) + 1]

@@ -20,7 +20,7 @@ from harness.matrix import Target
 from harness.run import docker
 from harness.run.docker import ALL_GPUS, Daemon, DockerTransport, Options, command_line
 from harness.run.provision import packages
-from harness.run.provision.host import Gpu, Host, look_at_host, look_there
+from harness.run.provision.host import Host, HostGpu, look_at_host, look_there
 from harness.run.provision.images import Pulling, prepare_image
 from harness.run.provision.model import (
     UNKNOWN,
@@ -95,7 +95,7 @@ def prepare(
     return replace(made, gpus=gpus, device=device)
 
 
-def _device(target: Target, host: Host, dealt: tuple[Gpu, ...], made: Environment) -> str:
+def _device(target: Target, host: Host, dealt: tuple[HostGpu, ...], made: Environment) -> str:
     """Return the device of an environment, as far as it is known from here."""
     if made.via == "docker" and host.docker_elsewhere:
         return UNKNOWN

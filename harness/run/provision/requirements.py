@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from harness.errors import HandledError, InfraError
 from harness.matrix import Target
 from harness.run.docker import UNFILTERED
-from harness.run.provision.host import Gpu, Host, look_at_host
+from harness.run.provision.host import Host, HostGpu, look_at_host
 from harness.run.provision.model import Via
 
 #: The exposure without a container.
@@ -44,7 +44,7 @@ def older_driver(target: Target, host: Host) -> str:
     return f"the release notes recommend driver {target.needs.recommended}, this machine has {gpus[0].driver}"
 
 
-def dealt_gpus(target: Target, host: Host) -> tuple[Gpu, ...]:
+def dealt_gpus(target: Target, host: Host) -> tuple[HostGpu, ...]:
     """Return the GPUs that the target gets: those that fit and are of one name.
 
     It is the first's: a target that is dealt another GPU every night has no history.
@@ -53,7 +53,7 @@ def dealt_gpus(target: Target, host: Host) -> tuple[Gpu, ...]:
     return tuple(gpu for gpu in found if gpu.name == found[0].name)
 
 
-def fitting_gpus(target: Target, host: Host) -> tuple[Gpu, ...]:
+def fitting_gpus(target: Target, host: Host) -> tuple[HostGpu, ...]:
     """Return the GPUs of `host` that can run the engines of `target`."""
     return tuple(
         gpu

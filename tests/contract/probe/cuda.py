@@ -86,6 +86,8 @@ _DOES: dict[str, Answer] = {
     "cuDevicePrimaryCtxRetain": _handle("context"),
     "cuStreamCreate": _handle("stream"),
     "cuEventCreate": _handle("event"),
+    "cuStreamEndCapture": lambda _stream, result: _handle("graph")(result),
+    "cuGraphInstantiateWithFlags": _handle("graph"),
     "cuMemcpyHtoDAsync_v2": _copy,
     "cuMemcpyHtoD_v2": _copy,
     "cuMemcpyDtoHAsync_v2": _copy,

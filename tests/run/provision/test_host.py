@@ -13,8 +13,8 @@ import pytest
 from harness.matrix import Needs, Target
 from harness.run.docker import Daemon
 from harness.run.provision.host import (
-    Gpu,
     Host,
+    HostGpu,
     emulated,
     look_at_host,
     parse_gpus,
@@ -32,8 +32,8 @@ SMI = """NVIDIA RTX A4000, GPU-8f7dcc1e, 8.6, 550.54.15, 16376
 NVIDIA GB10, GPU-00aa11bb, 12.1, 580.95.05, [N/A]
 NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver
 """
-AMPERE = Gpu("NVIDIA RTX A4000", "GPU-8f7dcc1e", "8.6", "550.54.15", 16376)
-BLACKWELL = Gpu("NVIDIA GB10", "GPU-00aa11bb", "12.1", "580.95.05", 0)
+AMPERE = HostGpu("NVIDIA RTX A4000", "GPU-8f7dcc1e", "8.6", "550.54.15", 16376)
+BLACKWELL = HostGpu("NVIDIA GB10", "GPU-00aa11bb", "12.1", "580.95.05", 0)
 UNIX = "unix:///var/run/docker.sock"
 LOCAL = Daemon("28.0", "here", "amd64", nvidia_runtime=True, address=UNIX)
 BOARD = Daemon("28.0", "board", "arm64", nvidia_runtime=True, address="ssh://board")
@@ -65,7 +65,7 @@ def test_gpus_are_read_and_complaints_are_not() -> None:
         ("-1", ()),
     ],
 )
-def test_the_callers_visible_devices_are_heeded(value: str | None, expected: tuple[Gpu, ...]) -> None:
+def test_the_callers_visible_devices_are_heeded(value: str | None, expected: tuple[HostGpu, ...]) -> None:
     environment = {} if value is None else {"CUDA_VISIBLE_DEVICES": value}
     assert visible((AMPERE, BLACKWELL), environment) == expected
 
@@ -105,7 +105,7 @@ LACKING: list[tuple[Target, Via, Host, str]] = [
     (
         gpu_target(),
         "auto",
-        dataclasses.replace(HERE, gpus=(Gpu("Old", "GPU-1", "8.6", "470.1", 1),)),
+        dataclasses.replace(HERE, gpus=(HostGpu("Old", "GPU-1", "8.6", "470.1", 1),)),
         "needs NVIDIA driver >=530; this machine has 470.1",
     ),
     (gpu_target(), "auto", AWAY, ""),
@@ -187,7 +187,7 @@ def test_docker_desktop_is_on_this_machine_unless_it_is_reached_over_a_network()
 
 @pytest.mark.unit
 def test_docker_desktop_hands_on_a_gpu_under_wsl2_alone_and_the_driver_is_looked_at_there() -> None:
-    old = Gpu("Old", "GPU-1", "8.6", "470.1", 1)
+    old = HostGpu("Old", "GPU-1", "8.6", "470.1", 1)
     assert can_run(gpu_target(), Host("amd64", gpus=(AMPERE,), docker=DESKTOP, wsl=True)) is None
     assert "this machine has 470.1" in str(
         can_run(gpu_target(), Host("amd64", gpus=(old,), docker=DESKTOP, wsl=True))

@@ -13,7 +13,7 @@ from harness.matrix import Build, Target, load_matrix
 from harness.run import docker
 from harness.run.commands import command_lines, plan_environment, published_lines
 from harness.run.provision import packages
-from harness.run.provision.host import Gpu, Host
+from harness.run.provision.host import Host, HostGpu
 from harness.run.provision.images import BASE_VARIABLE, Pulling, base_image, planned_image
 from harness.run.provision.model import Environment, Unavailable, Unreachable
 from harness.run.provision.prepare import prepare, start
@@ -158,7 +158,7 @@ def test_without_docker_a_target_without_packages_is_unavailable() -> None:
 def test_a_container_gets_the_gpus_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     image = docker.Image("sha256:1", "sha256:2", "linux/amd64", {})
     monkeypatch.setattr(docker, "find_image", lambda *_: image)
-    old = Gpu("Old", "GPU-old", "5.2", "550.1", 1)
+    old = HostGpu("Old", "GPU-old", "5.2", "550.1", 1)
     host = Host("amd64", gpus=(old, a_gpu()), docker=a_daemon())
     made = prepare(gpu_target(), "docker", host=host)
     assert made.gpus == ("GPU-new",)
@@ -239,9 +239,9 @@ def a_daemon() -> docker.Daemon:
     return docker.Daemon("28.0", "here", "amd64", nvidia_runtime=False, address="unix:///x")
 
 
-def a_gpu() -> Gpu:
+def a_gpu() -> HostGpu:
     """Return a GPU that TensorRT 8.6 supports."""
-    return Gpu("New", "GPU-new", "8.6", "550.1", 1)
+    return HostGpu("New", "GPU-new", "8.6", "550.1", 1)
 
 
 @pytest.mark.unit

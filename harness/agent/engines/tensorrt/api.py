@@ -1,8 +1,9 @@
 """The TensorRT module that is installed here, and its abilities."""
 
+import contextlib
 import importlib
 import re
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from harness.agent.cuda import advice_in, note
 from harness.agent.engines import Emit, Failed, MachineFault, MissingApi, machine_facts
@@ -97,6 +98,17 @@ def _make_logger() -> Any:
             self.emit("message", severity=severity.name, text=text)
 
     return Logger()
+
+
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """Keep the logger from telling of what is tried here."""
+    emit, errors = _logger.emit, _logger.errors
+    _logger.emit, _logger.errors = (lambda *_, **__: None), []
+    try:
+        yield
+    finally:
+        _logger.emit, _logger.errors = emit, errors
 
 
 def builder_for(logger: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, Dict, Tuple
 
 from harness.agent import gpu
 from harness.agent.calibration import make_calibrator
-from harness.agent.cuda import Device
+from harness.agent.cuda import CudaDevice
 from harness.agent.engines import Emit, Failed, MachineFault, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import BODIES_LIMIT, Message
@@ -106,7 +106,7 @@ def _configure(config: Any, job: Message) -> None:
 
 
 def _calibrate(
-    config: Any, network: Any, recipe: Dict[str, Any], parts: Dict[str, bytes], device: Device
+    config: Any, network: Any, recipe: Dict[str, Any], parts: Dict[str, bytes], device: CudaDevice
 ) -> None:
     fed = [network.get_input(index) for index in range(network.num_inputs)]
     if recipe["calibrator"].get("data"):

@@ -5,7 +5,7 @@ import glob
 import os
 from typing import Any, Dict, List
 
-from harness.agent.engines import Unavailable
+from harness.agent.engines import MissingNeed
 from harness.agent.engines.tensorrt import api, identity
 
 #: The folder of an image with the compiled plugin, or a file `absent` with the reason for its lack.
@@ -24,7 +24,7 @@ def load(recipe: Dict[str, Any], logger: Any, parts: Dict[str, bytes]) -> None:
     for library in recipe.get("libraries", ()):
         _load_own(library["name"], parts["library:" + library["sha256"]])
     taken = api.has("INetworkDefinition.add_plugin_v2") or api.has("INetworkDefinition.add_plugin_v3")
-    if recipe["plugin"] is not None and taken and not _load_library():
+    if recipe["plugin"] is not None and taken and not (_load_library() or _registered):
         _register_python()
     # Without this the parser cannot find InstanceNormalization_TRT when NATIVE_INSTANCENORM is off.
     if api.has("init_libnvinfer_plugins"):
@@ -40,7 +40,7 @@ def _load_own(name: str, data: bytes) -> None:
         ctypes.CDLL("/proc/self/fd/%d" % handle)
     except OSError as error:
         why = str(error).replace("/proc/self/fd/%d" % handle, name)
-        raise Unavailable("needs a %s that loads beside this version: %s" % (name, why)) from error
+        raise MissingNeed("needs a %s that loads beside this version: %s" % (name, why)) from error
 
 
 def _load_library() -> bool:
@@ -50,17 +50,17 @@ def _load_library() -> bool:
         try:
             ctypes.CDLL(path)
         except OSError as error:
-            raise Unavailable("needs the image's compiled plugin, which does not load: %s" % error) from error
+            raise MissingNeed("needs the image's compiled plugin, which does not load: %s" % error) from error
     return bool(paths)
 
 
 def _register_python() -> None:
     if not api.has("IPluginV2DynamicExt"):
         why = "this version takes none written in Python"
-        raise Unavailable("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
+        raise MissingNeed("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
     if not identity.reads_attributes(api.trt):
         why = "one in Python cannot read its attributes with the NumPy here, or without it"
-        raise Unavailable("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
+        raise MissingNeed("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
     creators = [identity.creator_v2(api.trt)]
     if api.has("IPluginV3"):
         creators.append(identity.creator_v3(api.trt))

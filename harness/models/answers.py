@@ -32,7 +32,7 @@ class Trouble(Word):
     NUMBERS = "numbers"
 
 
-class Change(NamedTuple):
+class NodeChange(NamedTuple):
     """A node that runs in another precision on one side than on the other."""
 
     node: str
@@ -97,7 +97,7 @@ def troubles(judged: Judged) -> frozenset[Trouble]:
     return frozenset(found)
 
 
-def changes(before: Judged, after: Judged) -> tuple[Change, ...]:
+def changes(before: Judged, after: Judged) -> tuple[NodeChange, ...]:
     """Return the nodes that run in another precision after than before, in the model's order.
 
     Empty if either side built no engine. Nodes that do not multiply count only if they left a narrow type.
@@ -109,7 +109,7 @@ def changes(before: Judged, after: Judged) -> tuple[Change, ...]:
         old, new = before.precision.get(node.name), after.precision.get(node.name)
         if old is not None and new is not None and not same_precision(old, new):
             left = old in NARROW and new not in NARROW
-            found += [Change(node.name, old, new)] if left or node.op in MULTIPLYING else []
+            found += [NodeChange(node.name, old, new)] if left or node.op in MULTIPLYING else []
     return tuple(found)
 
 
