@@ -218,6 +218,7 @@ interface Results {
   signatures: { [id: string]: Signature };
 }
 interface Words {
+  states: { [state: string]: string };
   marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } };
   kinds: { id: string; name: string; meaning: string }[];
   headlines: [counts: string[], text: string][];
