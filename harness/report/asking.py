@@ -84,7 +84,8 @@ class _Reading:
         for many in range(min(_LONGEST, len(self._tokens) - at), 0, -1):
             text = " ".join(token[0] for token in self._tokens[at : at + many])
             if meaning := terms.get(text) or terms.get(text.lower()):
-                self._term(*meaning.split(":"), text)
+                kind, name = meaning.split(":")
+                self._term(kind, name, text)
                 return many
         text = self._tokens[at][0].lower()
         if text[0].isdigit():

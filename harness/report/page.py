@@ -315,7 +315,7 @@ def _operators(data: Mapping[str, Any]) -> dict[str, Any]:
     present = Counter(op for row in rows for op in {node["op"] for node in row["graph"]["nodes"]})
     first = {name: Version(names.since(name) or "999") for name in names.operators()}
     versions = sorted({names.since(name) for name in first} - {""}, key=Version)
-    ends = [_ended(at) for at in (0, 1)]
+    ends = [badly_ended(at) for at in (0, 1)]
     read = [
         (
             name,
@@ -328,7 +328,7 @@ def _operators(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"versions": versions, "read": read}
 
 
-def _ended(at: int) -> dict[str, list[str]]:
+def badly_ended(at: int) -> dict[str, list[str]]:
     """Return how many of how many node tests of each operator ended badly on one version."""
     ran = [test for test in node_tests() if test.ends[at] != "-"]
     every, bad = (

@@ -8,10 +8,10 @@ const openTab = async (name) => {
     /** @type {HTMLElement} */ (tab).tabIndex = chosen ? 0 : -1;
   }
   const place = byId("tab");
-  place.setAttribute("aria-labelledby", `tab-${name}`);
   // Strangers' text was escaped when it was written, and what is parsed so runs no script.
   const { body } = new DOMParser().parseFromString((await unpacked("tabs-data"))[name], "text/html");
   place.replaceChildren(...body.childNodes);
+  place.setAttribute("aria-labelledby", `tab-${name}`);
   for (const line of place.querySelectorAll("pre[tabindex]"))
     line.after(...nodes(copying("Copy", () => line.textContent)));
 };
