@@ -34,6 +34,8 @@ def serve(engine: Any, jobs: int, events: int, native: int) -> None:
     code = 1
     try:
         _settle(native)
+        # What the engine has brought is not looked through behind every job.
+        gc.freeze()
         for folder, frame in _pairs(jobs):
             job = read_message(frame.head)
             os.chdir(folder)

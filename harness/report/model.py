@@ -22,9 +22,9 @@ from harness.known.claim import says, seen_by, source
 from harness.known.further import Further
 from harness.known.later import not_yet
 from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
-from harness.record.archive import decompress
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
 from harness.record.outcome import Stamps
+from harness.record.store import decompress
 from harness.report.labels import examples, filled
 from harness.words import UNJUDGED, Basis, Class, Engine, Verdict
 

@@ -45,7 +45,7 @@ _SCRIPTS = ("data", "state", "ask", "search", "step", "matrix", "panel", "explai
 #: Bytes of the largest model that the page itself holds.
 LARGEST_MODEL = 10240
 #: The fields of a cell that its place tells, then those that only its panel or a tab needs: the page unpacks them late.
-_LATE = (
+LATE = (
     *("id", "case", "variant", "target"),
     *("accuracy", "attention_kernel", "by_hand", "demanded", "engine_bytes", "errors", "failed_phase"),
     *("layers", "log", "missing_api", "notes", "other", "past", "phases", "reason", "stamps", "when", "why"),
@@ -141,7 +141,7 @@ def render(
     coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
     cells = [_shown_of(cell) for cell in data["cells"]]
     early, late = (
-        [{name: cell[name] for name in cell if (name in _LATE) is last} for cell in cells]
+        [{name: cell[name] for name in cell if (name in LATE) is last} for cell in cells]
         for last in (False, True)
     )
     kinds: dict[str, int] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -22,12 +23,14 @@ _PATIENCE = 10
 WAIT = 24 * 3600.0
 #: Builds at once on one GPU at most, and the GPU's memory that each is given room for. The GPU is dealt to processes
 #: in slices: with 15 of them TensorRT 8.6 and 10.6 built no faster than with 6 (docs/benchmarks.md).
-MOST_BUILDS, BUILD_MIB = 6, 4096
+MOST_BUILDS, BUILD_MIB = 10, 4096
 #: The memory that an unknown GPU is taken to have: its preflight is not to wait for the first of all places.
 _UNKNOWN = MOST_BUILDS * BUILD_MIB
 #: The lock that those hold who wait for a device alone, or have it.
 _WAITING = "-waiting"
 _LISTED = "gpu_uuid,pid,process_name"
+#: What nvidia-smi said of a GPU, and when.
+_answered: dict[str, tuple[float, str]] = {}
 #: Words of the program that starts an agent.
 _AGENT = b"from harness.agent.serve import main"
 
@@ -112,19 +115,29 @@ class Device:
         return locked(name, timeout=self.wait, needed=self.needed, **how)
 
 
-def others_on(device: Device) -> str:
+def others_on(device: Device, *, within: float = 0.0) -> str:
     """Return the processes of others that nvidia-smi lists on a GPU, "" for no process and if it cannot tell.
 
-    Agents of this harness that wait for their turn do not count: their children hold a context and are idle.
+    Agents of this harness that wait for their turn do not count: their children hold a context and are idle. An answer
+    of the last `within` seconds is as good as a new one.
     """
     if device.name == "cpu" or device.machine:
         return ""
+    when, found = _answered.get(device.name, (float("-inf"), ""))
+    if time.monotonic() - when > within:
+        with trace.span("nvidia-smi"):
+            found = parse_others(_nvidia_smi(), device.name)
+        _answered[device.name] = time.monotonic(), found
+    return found
+
+
+def _nvidia_smi() -> str:
     command = ["nvidia-smi", f"--query-compute-apps={_LISTED}", "--format=csv,noheader"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return parse_others(done.stdout, device.name) if done.returncode == 0 else ""
+    return done.stdout if done.returncode == 0 else ""
 
 
 def parse_others(csv: str, gpu: str) -> str:

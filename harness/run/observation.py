@@ -116,7 +116,8 @@ def _alone(
 ) -> Generator[Wait | None, None, None]:
     """Do a job with its device alone, and note who else is on it, before and after."""
     yield Wait(device, len(seen.plan or b""), soon)
-    before = others_on(device)
+    # Between two timed runs of one round nobody waits.
+    before = others_on(device, within=_MOMENT)
     seen.hear(run(job))
     seen.note_others(before, others_on(device))
     yield None
@@ -148,6 +149,8 @@ def _job(kind: str, cell: Cell, turn: Turn, *parts: tuple[str, bytes], timed: bo
     )
 
 
+#: Seconds for which the answer after a timed run stands for that before the next.
+_MOMENT = 0.2
 _Text = TypeVar("_Text")
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3

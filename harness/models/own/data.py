@@ -15,8 +15,8 @@ from harness.case.model import Library, fed_inputs, model_sha256
 from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
-from harness.models.own.inputs import made_up
 from harness.models.own.model import OwnModel
+from harness.models.own.shapes import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import re
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import IO
 
 from harness.errors import InfraError
-from harness.run.docker.client import DaemonRefused, ask
+from harness.run.docker.client import DaemonRefused, Event, ask, daemon, follow, program, reason, run_to_end
 from harness.run.docker.container import USER
 
 #: Seconds for a build, and for a pull: some 10 GB over a slow line.
 _BUILDING, _PULLING = 3600.0, 12 * 3600.0
+#: The system's words, which the daemon passes on; it has no other sign of it.
 _DISK_FULL = "no space left on device"
-#: The daemon's words for a registry that does not answer, in contrast to an image that is not there.
-_UNREACHABLE = re.compile(
-    r"dial tcp|no such host|i/o timeout|[Cc]onnection refused|TLS handshake|network is unreachable"
-    r"|server misbehaving|Client\.Timeout|context deadline exceeded|unexpected EOF|\b50[0234]\b"
+#: The first states of a layer in a pull, and those of one that is here.
+_FIRST, _WHOLE = (
+    ("Pulling fs layer", "Already exists"),
+    ("Download complete", "Pull complete", "Already exists"),
 )
-#: A line of `docker pull` about one layer.
-_LAYER = re.compile(r"^([0-9a-f]{12}): (.*)$", re.MULTILINE)
-_WHOLE = ("Download complete", "Pull complete", "Already exists")
+#: What a registry says of an image that is not for this caller.
+_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+#: The exit code of `docker run` if it started nothing.
+_NOT_RUN = 125
 
 
 class ImageRefused(Exception):
@@ -34,9 +35,9 @@ class ImageRefused(Exception):
     `unreachable` tells that the registry did not answer, `begun` that a pull failed in its middle.
     """
 
-    def __init__(self, text: str, *, begun: bool = False) -> None:
+    def __init__(self, text: str, *, unreachable: bool = False, begun: bool = False) -> None:
         super().__init__(text)
-        self.unreachable = bool(_UNREACHABLE.search(text))
+        self.unreachable = unreachable
         self.begun = begun
 
 
@@ -53,12 +54,11 @@ class Image:
 def find_image(reference: str, platform: str, host: str = "") -> Image | None:
     """Return the image under this reference if the daemon holds it for `platform`, else None."""
     try:
-        text = ask("image", "inspect", "--format", "{{json .}}", canonical(reference), host=host)
+        found = ask(lambda api: api.inspect_image(canonical(reference)), host)  # type: ignore[no-untyped-call]
     except DaemonRefused as error:
-        if "no such image" in str(error).lower():
+        if error.status == HTTPStatus.NOT_FOUND:
             return None
         raise
-    found = json.loads(text)
     holds = f"{found.get('Os', 'linux')}/{found.get('Architecture', '')}"
     if holds != platform:
         return None
@@ -90,25 +90,53 @@ def pull_image(
     or when `needed` returns False: then the daemon gives the pull up as well.
     """
     layers: dict[str, str] = {}
-    last = -1
+    told = -1
 
-    def hear(text: str) -> None:
-        nonlocal last
-        layers.update(_LAYER.findall(text))
-        whole = sum(state in _WHOLE for state in layers.values())
-        if layers and whole * 10 // len(layers) > last:
-            last = whole * 10 // len(layers)
-            tell(f"pulling {reference}: {whole} of {len(layers)} layers")
+    def hear(event: Event) -> None:
+        nonlocal told
+        layer, state = event.get("id", ""), event.get("status", "")
+        if layer in layers or state in _FIRST:
+            layers[layer] = state
+        if layers and state not in _FIRST:
+            whole = sum(state in _WHOLE for state in layers.values())
+            if whole * 10 // len(layers) > told:
+                told = whole * 10 // len(layers)
+                tell(f"pulling {reference}: {whole} of {len(layers)} layers")
 
-    words = ("pull", "--platform", platform, canonical(reference))
+    name = canonical(reference)
     try:
-        ask(*words, host=host, seconds=_PULLING, needed=needed, hear=hear)
+        follow(
+            lambda api: api.pull(name, stream=True, decode=True, platform=platform),
+            hear,
+            host,
+            _PULLING,
+            needed,
+        )
     except DaemonRefused as error:
-        raise _refusal(str(error), begun=bool(layers)) from error
+        raise _refusal(
+            str(error), unreachable=not (layers or _answers(error, name, host)), begun=bool(layers)
+        ) from error
     image = find_image(reference, platform, host)
     if image is None:
         raise ImageRefused(f"the registry has it for another platform than {platform}")
     return image
+
+
+def _answers(error: DaemonRefused, name: str, host: str) -> bool:
+    """Tell whether the registry of a failed pull answers, be it that it has no such image or lets nobody in.
+
+    The daemon has one status for a silent registry and for one that asks for a login, until it is asked for the
+    image's description.
+    """
+    status = error.status
+    if status not in _REFUSED:
+        try:
+            ask(lambda api: api.inspect_distribution(name), host)  # type: ignore[no-untyped-call]
+        except DaemonRefused as said:
+            status = said.status
+        else:
+            return True
+    return status in _REFUSED
 
 
 def build_image(  # noqa: PLR0913  (all named; each is an option of `docker build`)
@@ -122,17 +150,29 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
     host: str = "",
 ) -> Image:
     """Build `dockerfile` on the contents of `context`; raises ImageRefused with the end of a failed log."""
-    words = ["build", "--force-rm", "--platform", platform, "--tag", tag]
-    for name, value in arguments.items():
-        words += ["--build-arg", f"{name}={value}"]
-    for name, value in labels.items():
-        words += ["--label", f"{name}={value}"]
+    log: list[str] = []
     with tempfile.TemporaryFile() as archive:
         _write_context(archive, dockerfile, context)
         try:
-            ask(*words, "-", host=host, seconds=_BUILDING, stdin=archive)
+            # By the classic builder: the library does not speak BuildKit's protocol, and no Dockerfile here needs that.
+            follow(
+                lambda api: api.build(
+                    fileobj=archive,
+                    custom_context=True,
+                    decode=True,
+                    rm=True,
+                    forcerm=True,
+                    platform=platform,
+                    tag=tag,
+                    buildargs=dict(arguments),
+                    labels=dict(labels),
+                ),
+                lambda event: log.append(event.get("stream", "")),
+                host,
+                _BUILDING,
+            )
         except DaemonRefused as error:
-            raise _refusal(" ".join(f"{error.out} {error}".split())[-800:]) from error
+            raise _refusal(" ".join(f"{''.join(log)} {error}".split())[-800:]) from error
     image = find_image(tag, platform, host)
     if image is None:
         raise ImageRefused(f"the build made an image for another platform than {platform}")
@@ -142,14 +182,19 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
 def run_once(image: str, platform: str, argv: list[str], host: str = "") -> str:
     """Run one command in a throw-away container with no network and return its output; raises if it fails."""
     words = ["run", "--rm", "--pull", "never", "--platform", platform, "--network", "none", "--user", USER]
-    return ask(*words, "--entrypoint", argv[0], image, *argv[1:], host=host)
+    done = run_to_end([*program(host), *words, "--entrypoint", argv[0], image, *argv[1:]])
+    if done.returncode == _NOT_RUN:
+        daemon(host)
+    if done.returncode:
+        raise DaemonRefused(reason(done.stderr))
+    return done.stdout
 
 
-def _refusal(text: str, *, begun: bool = False) -> Exception:
+def _refusal(text: str, *, unreachable: bool = False, begun: bool = False) -> Exception:
     """Return the exception for a pull or a build that failed."""
     if _DISK_FULL in text:
         return InfraError(f"the disk of the Docker daemon is full: {text}")
-    return ImageRefused(text, begun=begun)
+    return ImageRefused(text, unreachable=unreachable, begun=begun)
 
 
 def _write_context(archive: IO[bytes], dockerfile: Path, context: Path | None) -> None:
