@@ -14,7 +14,7 @@ from harness.judge.verdict import accepted_ms, asked_of
 from harness.record.speaking import took_part
 from harness.record.store import Store, write_files
 from harness.report.model import load_results, results_file
-from harness.report.pages import LIST
+from harness.report.page import LIST
 from harness.report.verify import verify_published, verify_report
 from harness.report.writer import write_pages
 from harness.report.writer import write_report as write_report_of
