@@ -72,7 +72,7 @@ docs: $(VENV)/dev.stamp
 coverage: $(VENV)/dev.stamp
 	mkdir -p build/coverage
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest tests -n auto -m unit $(ARGS)
+	$(BIN)/coverage run -m pytest tests -n auto -m "unit and not long" $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet --fail-under=0
 	$(BIN)/coverage report

@@ -26,6 +26,10 @@ RIGHT_OF_THE_STORE = {"record", "layers", "judge", "history", "report"}
 MACHINERY = {"run", "run/docker", "run/transport", "run/provision", "run/numbers", "agent"}
 
 
+#: The kinds of tests, by which `make test` and `make test-all` choose.
+MARKERS = {"unit", "integration", "docker", "contract", "browser", "slurm", "gpu"}
+
+
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
@@ -180,3 +184,22 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 rooms.setdefault(node.name, set()).add(room_of(path))
     assert {name: sorted(where) for name, where in rooms.items() if len(where) > 1} == {}
+
+
+def _marked(node: ast.AST, named: set[str] = frozenset()) -> bool:
+    return any(
+        (isinstance(each, ast.Attribute) and each.attr in MARKERS)
+        or (isinstance(each, ast.Name) and each.id in named)
+        for each in ast.walk(node)
+    )
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda path: path.stem)
+def test_each_test_is_of_a_kind(path: Path) -> None:
+    """A file says the kind of all its tests, or each test its own: else `make coverage` and `-m unit` pass it by."""
+    body = parse(path).body
+    assigned = [each for each in body if isinstance(each, ast.Assign) and _marked(each.value)]
+    names = {ast.unparse(target) for each in assigned for target in each.targets}
+    tests = [each for each in body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")]
+    unmarked = [each.name for each in tests if not any(_marked(one, names) for one in each.decorator_list)]
+    assert "pytestmark" in names or not unmarked

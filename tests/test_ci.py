@@ -17,7 +17,7 @@ import yaml
 
 from harness.case import load_cases, model_sha256
 from harness.cli import main
-from harness.cli.ci_matrix import MOST_JOBS, jobs
+from harness.cli.repository import MOST_JOBS, jobs
 from harness.errors import HandledError
 from harness.matrix import Needs, load_matrix
 from harness.plan import all_cells

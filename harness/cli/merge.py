@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, add_selection, writable, write_file
 from harness.cli.project import Project, built, current, load_project, selected, write_report
 from harness.errors import HandledError
-from harness.history.runs import take_history
+from harness.history import take_history
 from harness.known.model import Known, OnGpu
 from harness.record.store import Store
 from harness.report.model import Results, results_file

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.case import Expectation, Link
 from harness.engines import ENGINES
-from harness.history.changes import CellHistory
+from harness.history import CellHistory
 from harness.known.listed import Objection
 from harness.record.outcome import Accuracy, Stamps
 from harness.words import UNJUDGED, Basis, Class, Engine, Precision, Role, Verdict

@@ -16,8 +16,7 @@ from harness.compare.kinds import RowSteps, row_steps
 from harness.compare.versions import Change, by_series, changes, spans
 from harness.compare.ways import OnTarget, tried_elsewhere, ways_round
 from harness.errors import HandledError, described
-from harness.history.changes import CellHistory, histories
-from harness.history.runs import RunRecord, records, subject_of
+from harness.history import CellHistory, RunRecord, histories, records, subject_of
 from harness.judge.cell import Judged, judge_cell
 from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first

@@ -14,12 +14,11 @@ import jsonschema
 from harness.bounded import parse_json, read_bytes
 from harness.case import Case
 from harness.errors import HandledError
-from harness.history.runs import FOLDER, keepable, missing, read_history
+from harness.history import FOLDER, keepable, missing, read_history
 from harness.matrix import Matrix
 from harness.plan import all_cells
-from harness.record.archive import inflate
 from harness.record.outcome import Outcome
-from harness.record.store import Store
+from harness.record.store import Store, inflate
 from harness.report.model import content, load_results, results_file
 from harness.report.page import unpacked
 from harness.report.results import Commands, ReportSources, layer_files, of_outcomes, results_of, run_records

@@ -17,7 +17,7 @@ import msgspec
 
 from harness.bounded import parse_json, read_bytes
 from harness.case import Case, Expectation
-from harness.history.runs import read_history, update_history
+from harness.history import read_history, update_history
 from harness.known.claim import says
 from harness.known.further import Further
 from harness.known.listed import Objection
@@ -29,8 +29,7 @@ from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import further_rows
 from harness.report.labels import bucket
 from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, SELDOM, Reported, Results
-from harness.report.page import render
-from harness.report.pages import own_pages
+from harness.report.page import own_pages, render
 from harness.report.results import Commands, Models, layer_files, of_outcomes, results_of, run_records
 from harness.report.summary import summary
 from harness.text import visible
@@ -138,7 +137,13 @@ def report_texts(
     text = results_json(results)
     own = {Path(name).name: data for name, data in (models or {}).items()}
     page = render(json.loads(text), suites or {}, further_rows(results.further), own)
-    return dict(zip(FILES, (text, schema_text(), table(results), summary(results), page), strict=True))
+    return {
+        "results.json": text,
+        SCHEMA_FILE: schema_text(),
+        "results.csv": table(results),
+        "summary.md": summary(results),
+        "index.html": page,
+    }
 
 
 def suites_beside(reports: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from harness import __version__
 from harness.errors import HandledError
 from harness.judge.cell import Judged, complaints, describe_recipe, headline
 from harness.plan.by_hand import by_hand, model_file
-from harness.share.scrub import KNOWN_FACTS, Scrubber, scrubber
+from harness.share.submission import KNOWN_FACTS, Scrubber, scrubber
 from harness.words import PREDICATE, UNJUDGED, Class
 
 #: Every file has this time: the same result gives the same bytes.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import HandledError
-from harness.history.runs import read_history, take_history, update_history
+from harness.history import read_history, take_history, update_history
 from harness.known.model import Known
 from harness.matrix import Matrix
 from harness.record.outcome import Outcome

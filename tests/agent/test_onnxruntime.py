@@ -196,3 +196,14 @@ def test_outputs_that_the_wire_does_not_carry_are_named() -> None:
         {"name": "a", "dtype": "", "shape": []},
         {"name": "b", "dtype": "", "shape": []},
     ]
+
+
+def test_the_time_on_the_host_is_that_between_two_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [3600.0]
+
+    def work() -> None:
+        now[0] += 0.25
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    once = onnxruntime._on_the_host(work)
+    assert [once(), once()] == [250.0, 250.0]

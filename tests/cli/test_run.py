@@ -157,6 +157,7 @@ def test_what_came_of_the_cells_is_told_before_the_report_is_made(
     assert len(told) == 2
 
 
+@pytest.mark.unit
 def test_a_regression_comes_before_infrastructure(toy: Path, play: Play) -> None:
     """A run with both is red for the regression: 1, not 3."""
     claim(toy, relu="ok", weak="ok")

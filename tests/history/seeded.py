@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from harness.history.runs import Entry, RunRecord, Stack
+from harness.history import Entry, RunRecord, Stack
 from harness.words import Class
 
 STACK = Stack("1.7.1.116", "sha256:aa", "NVIDIA H200", "575.10", "0.1.0")

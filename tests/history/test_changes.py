@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.history.changes import LEAST, MOST, NEEDED, CellHistory, histories, judge_latency
-from harness.history.runs import RunRecord, Stack
+from harness.history import LEAST, MOST, NEEDED, CellHistory, RunRecord, Stack, histories, judge_latency
 from harness.words import Class
 from tests.history.seeded import CELL, OTHER, STACK, day, runs
 

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from harness.errors import HandledError
-from harness.history.runs import (
+from harness.history import (
     RunRecord,
     from_text,
     read_history,

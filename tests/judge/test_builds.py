@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.judge.builds import BuiltLayer, built_layers, changes
-from harness.judge.reasons import Why
+from harness.judge.reasons import BuiltLayer, Why, built_layers, changes
 from harness.layers.tactics import read_tactics
 from tests.layers.test_tactics import (
     CALIBRATED,
@@ -18,6 +17,8 @@ from tests.layers.test_tactics import (
     PARTITIONED,
     UNQUANTISED,
 )
+
+pytestmark = pytest.mark.unit
 
 
 def test_a_layer_that_could_have_been_int8_says_why_it_is_not() -> None:

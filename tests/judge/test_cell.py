@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.case import Case, Expectation, Graph, Link, Precision, Recipe, Typing, Variant
-from harness.case.model import Calibrator, Plugin, Profile
+from harness.case.model import Calibrator, Library, Plugin, Profile
 from harness.judge.cell import complaints, describe_recipe, failure_text, headline, judge_cell, pytest_command
 from harness.judge.diagnosis import notes
 from harness.judge.signatures import load_texts
@@ -383,6 +383,25 @@ def test_a_flood_is_cut_off() -> None:
 )
 def test_a_recipe_in_one_line(recipe: Recipe, said: str) -> None:
     assert describe_recipe(recipe) == said
+
+
+#: Who adds a field to a recipe says here what it may be, and in `describe_recipe` how it is told.
+GIVEN: dict[str, Any] = {
+    "typing": Typing.WEAK,
+    "flags": ("INT8",),
+    "calibrator": Calibrator("entropy"),
+    "parser_flags": (("NATIVE_INSTANCENORM", False),),
+    "mark_outputs": ("a",),
+    "plugin": Plugin("P", "fp32"),
+    "profiles": (Profile("x", (1, 3), (2, 3), (4, 3)),),
+    "workspace_mib": 5,
+    "libraries": (Library("libmine.so", "0" * 64),),
+}
+
+
+@pytest.mark.parametrize("field", [each.name for each in dataclasses.fields(Recipe)])
+def test_the_line_tells_each_field_of_a_recipe(field: str) -> None:
+    assert describe_recipe(Recipe(**{field: GIVEN[field]})) != describe_recipe(Recipe())
 
 
 REFUSED = {

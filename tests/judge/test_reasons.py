@@ -12,6 +12,8 @@ from harness.judge.reasons import Why, reasons, way_us
 from harness.record.outcome import Combination, Conversion, Layer, Message, Node, Outcome, Tactics
 from harness.words import Precision, Typing
 
+pytestmark = pytest.mark.unit
+
 FLOAT, INT8, VECTOR = "Float(64,16,4,1)", "Int8(64,16,4,1)", "Int8(16,16:4,4,1)"
 AS_IT_IS = Combination(f"{FLOAT} -> {FLOAT}", 5.0, "float_kernel", 9)
 WANTED = {"/conv": Precision.INT8}

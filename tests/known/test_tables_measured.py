@@ -15,6 +15,8 @@ from harness.matrix.operators import node_tests
 from harness.suites.items import find_suite
 from harness.words import Class
 
+pytestmark = pytest.mark.unit
+
 TOP = Path(__file__).parents[2]
 MATRIX = load_matrix(TOP / "matrix.yaml")
 CASES = {case.name: case for case in load_cases(TOP / "cases")}

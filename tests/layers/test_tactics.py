@@ -10,6 +10,8 @@ import pytest
 from harness.layers.tactics import read_tactics, tactics_of
 from harness.record.outcome import Conversion, Layer, Node
 
+pytestmark = pytest.mark.unit
+
 DATA = Path(__file__).with_name("data")
 CALIBRATED, NO_KERNEL, UNQUANTISED, PARTITIONED, CASTS_8, CASTS_10 = (
     (DATA / f"tactics-{name}.txt").read_text(encoding="utf-8").split("\n")

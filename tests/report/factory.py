@@ -27,7 +27,7 @@ from harness.case import (
     Variant,
     model_sha256,
 )
-from harness.history.runs import RunRecord
+from harness.history import RunRecord
 from harness.matrix import Matrix, Needs, Target
 from harness.plan import all_cells, find
 from harness.record.outcome import (

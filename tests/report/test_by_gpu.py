@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import Expectation
-from harness.history.runs import take_history
+from harness.history import take_history
 from harness.known.model import Known
 from harness.record.outcome import Outcome
 from harness.record.store import Store

@@ -15,7 +15,7 @@ from harness.known.listed import State
 from harness.report import writer
 from harness.report.labels import MARKS, NOT_YET
 from harness.report.summary import LIMIT_BYTES, causes, summary
-from harness.report.writer import write_report
+from harness.report.writer import FILES, write_report
 from harness.text import milliseconds, tail, visible
 from harness.words import Class, Verdict
 from tests.report import factory
@@ -93,7 +93,8 @@ def test_summary_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyP
 def test_same_results_same_files(tmp_path: Path) -> None:
     """No clock, no random order, no trace of this machine."""
     for name in ("a", "b"):
-        write_report(factory.results(), tmp_path / name)
+        written = write_report(factory.results(), tmp_path / name)
+        assert [path.name for path in written] == [*FILES]
     for file in ("index.html", "results.json", "summary.md"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 

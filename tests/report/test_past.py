@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.history.changes import CellHistory
-from harness.history.runs import Entry, RunRecord, subject_of
+from harness.history import CellHistory, Entry, RunRecord, subject_of
 from harness.record.outcome import Outcome
 from harness.report.model import Results
 from harness.words import Class

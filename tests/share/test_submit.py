@@ -18,9 +18,7 @@ from harness.errors import HandledError
 from harness.record.outcome import OTHERS
 from harness.record.store import Store
 from harness.run.observation import LONGEST
-from harness.share import scrub
-from harness.share.scrub import Scrubber, scrubber, without_neighbours
-from harness.share.submission import read, submission
+from harness.share.submission import Scrubber, read, scrubber, submission, without_neighbours
 from tests.share.measured import UUID, cells, make_project, measure, send, sent
 
 pytestmark = pytest.mark.unit
@@ -58,7 +56,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     named = os.uname()
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((named[0], HOST, *named[2:])))
     monkeypatch.setattr(socket, "gethostname", lambda: HOST)
-    monkeypatch.setattr(scrub.getpass, "getuser", lambda: USER)  # type: ignore[attr-defined]
+    monkeypatch.setattr("getpass.getuser", lambda: USER)
     monkeypatch.setenv("HOME", HOME)
     monkeypatch.setenv("USER", LOGIN)
     return make_project(tmp_path / "project", monkeypatch)

@@ -5,14 +5,13 @@ rewrites.tsv lists them with their effects, their costs, and the cases that prov
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import onnx
-
-from harness.models.rewrites import exact, floats, folded, integers, quantised
+# Each registers its functions.
+from harness.models.rewrites import exact, floats, folded, quantised  # noqa: F401
+from harness.models.rewrites.editor import FUNCTIONS, Function
 from harness.models.rewrites.floats import unquantised
 
 __all__ = ["REWRITES", "Rewrite", "unquantised"]
@@ -31,13 +30,9 @@ class Rewrite:
     title: str
     cost: str
     proof: tuple[str, ...]
-    apply: Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]
+    apply: Function
     gives_up: bool = False
     fixes: bool = False
-
-
-#: The functions by their names, which are those of the table with _ in place of -.
-_FUNCTIONS = ChainMap(*map(vars, (exact, floats, folded, integers, quantised)))
 
 
 def _read() -> Iterator[Rewrite]:
@@ -45,8 +40,9 @@ def _read() -> Iterator[Rewrite]:
     for line in lines:
         if not line.startswith("#"):
             name, kind, proof, title, cost = line.split("\t")
-            apply = _FUNCTIONS[name.replace("-", "_")]
-            yield Rewrite(name, title, cost, tuple(proof.split()), apply, kind == "gives_up", kind == "fixes")
+            yield Rewrite(
+                name, title, cost, tuple(proof.split()), FUNCTIONS[name], kind == "gives_up", kind == "fixes"
+            )
 
 
 REWRITES = tuple(_read())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
@@ -31,7 +32,21 @@ class Editor(GraphReader):
 
     def of(self, *operators: str) -> Iterator[onnx.NodeProto]:
         """Yield the nodes of these operators."""
-        return (node for node in list(self.nodes) if node.op_type in operators)
+        return self.sorted_by(operators.__contains__)
+
+    def sorted_by(self, sort: Callable[[str], object]) -> Iterator[onnx.NodeProto]:
+        """Yield the nodes whose operator is of a sort."""
+        return (node for node in list(self.nodes) if sort(node.op_type))
+
+    def values(self, names: Sequence[str]) -> list[Array] | None:
+        """Return the values of tensors, if all are stored in the model."""
+        known = [each for each in map(self.value, names) if each is not None]
+        return known if len(known) == len(names) else None
+
+    def scalars(self, names: Sequence[str]) -> list[Array] | None:
+        """Return the values of tensors as scalars, if all are stored and have one element each."""
+        known = self.values(names) or []
+        return [each.reshape(()) for each in known] if {each.size for each in known} == {1} else None
 
     def dequantiser(self, tensor: str) -> onnx.NodeProto | None:
         """Return the DequantizeLinear that makes a tensor, if one does."""
@@ -125,11 +140,24 @@ class Editor(GraphReader):
         self.changed = True
 
 
-def edits(
-    change: Callable[[Editor, Collection[str]], None],
-) -> Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]:
-    """Make a rewrite of a function that edits a model, given the nodes that are blamed."""
+_F = TypeVar("_F", bound=Callable[..., onnx.ModelProto | None])
+#: A model and the nodes that are blamed -> another model, None if there is no change.
+Function = Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]
+#: The rewrites of rewrites.tsv by their names there.
+FUNCTIONS: dict[str, Function] = {}
 
+
+def rewrite(function: _F) -> _F:
+    """Register a function as the rewrite of its name, with - in place of _."""
+    FUNCTIONS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def edits(change: Callable[[Editor, Collection[str]], None]) -> Function:
+    """Make a rewrite, registered by its name, of a function that edits a model, given the nodes that are blamed."""
+
+    @rewrite
+    @functools.wraps(change)
     def rewritten(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
         editor = Editor(model)
         change(editor, blamed)

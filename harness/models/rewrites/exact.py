@@ -10,7 +10,7 @@ import onnx
 from onnx import helper
 
 from harness.case.graph_reader import STANDARD, Extents, GraphReader, attribute, inferred, name_at
-from harness.models.rewrites.editor import Editor, drop_attributes, edits
+from harness.models.rewrites.editor import Editor, drop_attributes, edits, rewrite
 
 #: The first opsets in which Squeeze takes its axes, and Clip its bounds, as inputs.
 _AXES_AS_INPUT, _BOUNDS_AS_INPUT = 13, 11
@@ -22,6 +22,7 @@ _FLOATS: Mapping[int, type[np.floating[Any]]] = {
 }
 
 
+@rewrite
 def name_axes(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
     """Return a model whose Squeezes name their axes: those of size 1; an axis of unknown size stays."""
     shapes, editor = GraphReader(inferred(model)).shapes, Editor(model)
@@ -56,6 +57,7 @@ def finite_clip(editor: Editor, _: Collection[str]) -> None:
                 editor.read(node, at, "")
 
 
+@rewrite
 def scatter_product(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
     """Return a model that adds by OneHot of the indices and MatMul in place of ScatterElements."""
     known, editor = GraphReader(inferred(model)), Editor(model)
@@ -88,6 +90,7 @@ def scatter_product(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.Mod
     return editor.done()
 
 
+@rewrite
 def opset_17(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
     """Return a model at opset 17: axes of Reduce as attributes, a part of a Shape by Slice, sizes of a Split named.
 

@@ -14,9 +14,9 @@ from onnx import TensorProto
 
 from harness.case import effective_name
 from harness.case.graph_reader import attribute, name_at, opsets, subgraphs
-from harness.layers.operators import MULTIPLYING, dequantises, quantises
-from harness.models.graphs import values_of
-from harness.models.rewrites.editor import Editor, edits
+from harness.layers.operators import MULTIPLYING, dequantises
+from harness.models.graphs import is_quantiser, values_of
+from harness.models.rewrites.editor import Editor, edits, rewrite
 from harness.run.numbers.wire import Array
 
 #: Operators that hand values on between a DequantizeLinear and the node that multiplies.
@@ -40,9 +40,8 @@ def unquantised(model: onnx.ModelProto, names: Collection[str] | None = None) ->
     """
     editor = Editor(model)
     if names is None:
-        for reader in list(editor.nodes):
-            if dequantises(reader.op_type):
-                bypass(editor, reader)
+        for reader in editor.sorted_by(dequantises):
+            bypass(editor, reader)
         return editor.done()
     for node in editor.named(names):
         for index in range(len(node.input)):
@@ -117,6 +116,7 @@ def _readers_before(editor: Editor, tensor: str) -> Iterator[onnx.NodeProto]:
             yield from _readers_before(editor, name)
 
 
+@rewrite
 def half(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
     """Return a model that computes in FP16."""
     return in_half(model)
@@ -152,7 +152,7 @@ def in_half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onn
 
 def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Return a model whose Q/DQ takes FP16, if it can be brought to that opset."""
-    quantised = any(quantises(node.op_type) or dequantises(node.op_type) for node in model.graph.node)
+    quantised = any(is_quantiser(node.op_type) for node in model.graph.node)
     if not quantised or opsets(model).get("", 0) >= _HALF_SCALES:
         return model
     try:
@@ -203,6 +203,7 @@ def float_weights(editor: Editor, blamed: Collection[str]) -> None:
             float_operand(editor, conv, 1)
 
 
+@rewrite
 def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
     """Return a model whose quantised deconvolutions have no Q/DQ and compute in FP16 between Casts."""
     editor = Editor(model)
@@ -212,6 +213,7 @@ def half_deconvolution(model: onnx.ModelProto, _: Collection[str]) -> onnx.Model
     return None if plain is None else in_half(plain, names)
 
 
+@rewrite
 def half_products(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
     """Return a model that computes all nodes of the operators that are blamed in FP16, between Casts."""
     operators = {node.op_type for node in model.graph.node if effective_name(node) in blamed} & MULTIPLYING

@@ -1,57 +1,52 @@
-"""The program `docker`, by which everything is asked of a daemon: a host's, DOCKER_HOST's or the current context's.
+"""Docker's own library, by which a daemon is asked, over the program `docker`, which finds it and runs containers.
 
-`host` is everywhere an address as `docker -H` takes it, such as `ssh://user@host`; "" leaves the choice to Docker.
+`host` is everywhere an address as `docker -H` takes it, such as `ssh://user@host`; "" leaves the choice to Docker:
+DOCKER_HOST or the current context.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import re
-import shlex
-import signal
-import subprocess
+import shutil
+import socket
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from harness.errors import InfraError
-from harness.text import clip
+from harness.run.transport import complaint, kill, output, run_to_end, ssh_line, start
+from harness.scratch import Scratch
+
+if TYPE_CHECKING:
+    from docker import APIClient
 
 #: Seconds a question may take; a pull, a build and a copy have their own.
 CALL_TIMEOUT = 60.0
-#: Seconds between looks at a program that runs.
+#: Seconds between looks whether an answer is still needed.
 _TICK = 0.2
-#: The addresses of the daemons that have answered to `daemon`.
-MET: set[str] = set()
-#: How the program reports that no daemon answered; other failures are the daemon's own answer.
-_ABSENT = re.compile(
-    r"Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API"
-    r"|trying to connect to the (Docker daemon|docker API)|[Uu]nable to resolve docker endpoint|context not found"
-)
-#: Characters of a command line in a sentence.
-_LONGEST = 120
+#: The addresses of the daemons that have answered, and the version of the interface that each speaks.
+MET: dict[str, str] = {}
 _PREFIX = re.compile(r"^(docker: |Error: |ERROR: )+")
-#: Complaints of ssh, and the remedy for each.
-_SSH_REMEDIES = {
-    "IDENTIFICATION HAS CHANGED": "its host key is not the known one; make sure why, then `ssh-keygen -R`",
-    "Host key verification failed": "its host key is not known here; connect once by hand with ssh, and confirm it",
-    "Permission denied (": "it takes none of your keys; `ssh-copy-id` brings one there",
-}
 #: Docker's words for the architectures of machines.
 ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
+_Answer = TypeVar("_Answer")
+#: One of a pull or a build, as the daemon writes it.
+Event = dict[str, Any]
 
 
 class DaemonRefused(InfraError):
-    """The daemon answered with an error; the text is its own, on one line. `out` is the program's output before."""
+    """The daemon answered with an error; the text is its own, on one line. `status` is that of HTTP, 0 without one."""
 
-    def __init__(self, text: str, out: str = "") -> None:
+    def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
-        self.out = out
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -76,11 +71,6 @@ def program(host: str = "") -> list[str]:
     return ["docker", "-H", host] if host else ["docker"]
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of the program: the caller's, in which ssh asks for no password."""
-    return {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}
-
-
 def address(host: str = "") -> str:
     """Return the daemon's address: a target's host, DOCKER_HOST, or the current context's address; no password."""
     found = host or os.environ.get("DOCKER_HOST") or _of_context(os.environ.get("DOCKER_CONTEXT", ""))
@@ -97,128 +87,158 @@ def _of_context(name: str) -> str:
 
 
 def ask(
-    *words: str,
+    question: Callable[[APIClient], _Answer],
     host: str = "",
     seconds: float = CALL_TIMEOUT,
-    stdin: IO[bytes] | int = subprocess.DEVNULL,
     needed: Callable[[], bool] = lambda: True,
-    hear: Callable[[str], None] = lambda _: None,
-) -> str:
-    """Run `docker` and return its output; raises DaemonRefused if the daemon says no, InfraError if it is silent.
+) -> _Answer:
+    """Put a question to a daemon; raises DaemonRefused if it says no, InfraError if it is silent or not `needed`.
 
-    `hear` is called with the output so far, as it grows. Raises InfraError as well when `needed` returns False.
+    The library is given a socket of ours, and the program makes the line behind it, as over ssh it always does. The
+    library's own lines are not the program's: it finds no context without a config.json beside it (7.2), which
+    `docker context create` does not write; it takes no CA alone; its ssh needs paramiko, asks at the terminal, and
+    loses the complaints. And a read of its cannot be ended from outside.
     """
-    done = run_to_end([*program(host), *words], seconds, stdin=stdin, needed=needed, hear=hear)
-    if done.returncode and _ABSENT.search(done.stderr):
-        raise _silent(host, done.stderr)
-    if done.returncode:
-        raise DaemonRefused(reason(done.stderr), done.stdout)
-    return done.stdout
+    from docker.errors import APIError, DockerException  # noqa: PLC0415
+    from requests import RequestException  # noqa: PLC0415
+    from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+    from docker import APIClient  # noqa: PLC0415  (they take a sixth of a second)
+
+    words = _line_to(host)
+    where, end = address(host), time.monotonic() + seconds
+    with tempfile.TemporaryFile() as said:
+        try:
+            with _lines(words, said, lambda: needed() and time.monotonic() < end) as path:
+                # Without a version the library asks for it, which is another line.
+                client = APIClient(f"unix://{path}", MET.get(where), int(seconds))
+                MET[where] = client.api_version
+                with contextlib.closing(client):
+                    return question(client)
+        except APIError as error:
+            raise DaemonRefused(_line(error.explanation or str(error)), error.status_code or 0) from error
+        except (DockerException, RequestException, HTTPError) as error:
+            if not needed():
+                raise InfraError(f"a question to Docker at {where} was given up") from error
+            broken = "the line broke off" if isinstance(error, HTTPError) else str(error)
+            why = f"nothing in {seconds:g} s" if time.monotonic() > end else complaint(output(said) or broken)
+            raise InfraError(f"Docker does not answer at {where}: {why}") from error
+
+
+@contextlib.contextmanager
+def _lines(words: Sequence[str], said: IO[bytes], going: Callable[[], bool]) -> Iterator[str]:
+    """Give the path of a Unix socket; each connection has a program behind it, for as long as it is `going` on."""
+    closed = threading.Event()
+
+    def serve() -> None:
+        with contextlib.ExitStack() as lines:
+            while not closed.is_set():
+                if not going():
+                    lines.close()
+                with contextlib.suppress(TimeoutError), door.accept()[0] as line:
+                    try:
+                        if going() and not closed.is_set():
+                            lines.callback(kill, start(words, line, line, said))
+                    except InfraError as error:
+                        said.write(str(error).encode())
+
+    with Scratch(sockets=True) as folder, socket.socket(socket.AF_UNIX) as door:
+        door.bind(f"{folder}/docker")
+        door.listen()
+        door.settimeout(_TICK)
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"{folder}/docker"
+        finally:
+            closed.set()
+            with socket.socket(socket.AF_UNIX) as knock:
+                knock.connect(f"{folder}/docker")
+            thread.join()
+
+
+def _line_to(host: str) -> list[str]:
+    """Return the words of the program that is a line to a daemon."""
+    where, words = address(host), ["system", "dial-stdio"]
+    if not where.startswith("ssh://"):
+        return [*program(host), *words]
+    # As the program does it, but once: it asks for a version first, by a line of its own.
+    path = urlsplit(where).path
+    return ssh_line(where, [*program(f"unix://{path}" if path else ""), *words])
+
+
+def follow(
+    begin: Callable[[APIClient], Iterable[Event]],
+    hear: Callable[[Event], None],
+    host: str = "",
+    seconds: float = CALL_TIMEOUT,
+    needed: Callable[[], bool] = lambda: True,
+) -> None:
+    """Let `hear` have the events of a pull or a build as they come; raises as `ask` does, and for an error among them.
+
+    It begins without the user's credentials if the program that keeps them fails, as `docker pull` does: the
+    config.json of Docker Desktop may name a program that is not here, and most images need nobody's credentials.
+    """
+
+    def listen(api: APIClient) -> None:
+        from docker.errors import APIError, DockerException  # noqa: PLC0415
+
+        try:
+            events = begin(api)
+        except APIError:
+            raise
+        except DockerException:
+            with tempfile.NamedTemporaryFile("w") as nobodys:
+                # An empty file would be passed over, for the user's own again.
+                nobodys.write('{"auths": {"nobody": {}}}')
+                nobodys.flush()
+                api.reload_config(nobodys.name)
+            events = begin(api)
+        failed = ""
+        for event in events:
+            # It is the last: a stream that was not read to its end would stay open.
+            failed = str(event.get("error", ""))
+            hear(event)
+        if failed:
+            raise DaemonRefused(_line(failed))
+
+    ask(listen, host, seconds, needed)
+
+
+def _line(text: str) -> str:
+    """Return a daemon's complaint on one line."""
+    return " ".join(text.split()).rstrip(".") or "docker does not say why"
 
 
 def reason(text: str) -> str:
-    """Return a complaint of the program on one line, without its prefixes."""
-    # Warnings come before: of an older builder, for example.
+    """Return a complaint of `docker run` on one line, without its prefixes."""
     text = text.rpartition("Error response from daemon: ")[2]
-    lines = [line.strip() for line in text.splitlines() if "docker run --help" not in line]
-    return _PREFIX.sub("", " ".join(" ".join(lines).split())).rstrip(".") or "docker does not say why"
-
-
-def _shown(words: Sequence[str]) -> str:
-    """Return the start of a command line: of a script its shell, of ssh the host too."""
-    return clip(shlex.join(words).partition("\n")[0], _LONGEST)
-
-
-def run_to_end(
-    words: Sequence[str],
-    seconds: float = CALL_TIMEOUT,
-    *,
-    stdin: IO[bytes] | int = subprocess.DEVNULL,
-    needed: Callable[[], bool] = lambda: True,
-    hear: Callable[[str], None] = lambda _: None,
-) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; raises InfraError if it is missing, too slow, or no longer `needed`.
-
-    Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, does not delay this. It has a
-    session of its own: an interrupt at the terminal must not cut it off, and ssh finds no terminal to ask at.
-    """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            process = subprocess.Popen(
-                words, stdin=stdin, stdout=out, stderr=err, env=environment(), start_new_session=True
-            )
-        except FileNotFoundError:
-            raise InfraError(f"the program {words[0]} is not installed here") from None
-        end = time.monotonic() + seconds
-        try:
-            while True:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_TICK)
-                hear(_text(out))
-                if process.returncode is not None:
-                    return subprocess.CompletedProcess(words, process.returncode, _text(out), _text(err))
-                if not needed():
-                    raise InfraError(f"{_shown(words)} was given up")
-                if time.monotonic() > end:
-                    raise InfraError(f"{_shown(words)} was not done after {seconds:g} s")
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _text(file: IO[bytes]) -> str:
-    # Not by `read`, which would move the place that the program writes at.
-    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode("utf-8", "replace")
-
-
-def _silent(host: str, text: str) -> InfraError:
-    """Return the error for a daemon that does not answer."""
-    ssh = text.partition("stderr=")[2] or (text if address(host).startswith("ssh://") else "")
-    why = ssh_trouble(ssh) if ssh else reason(text)
-    why = re.sub(
-        r"^Cannot connect to the Docker daemon at \S+ Is (the docker daemon running\?)",
-        r"no connection (is \1)",
-        why,
+    return _line(
+        _PREFIX.sub("", "\n".join(line for line in text.splitlines() if "docker run --help" not in line))
     )
-    return InfraError(f"Docker does not answer at {address(host)}: {why}")
-
-
-def ssh_trouble(text: str) -> str:
-    """Return the complaint of ssh, with its remedy."""
-    remedy = next((remedy for words, remedy in _SSH_REMEDIES.items() if words in text), "")
-    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no answer")
-    return "; ".join(filter(None, (last.rstrip("."), remedy)))
 
 
 def daemon(host: str = "") -> Daemon:
-    """Ask the daemon who it is; raises InfraError when it does not answer."""
+    """Ask the daemon who it is; raises InfraError when it does not answer, or no program could run containers."""
+    if shutil.which("docker") is None:
+        raise InfraError("the program docker is not installed here")
     try:
-        text = ask("info", "--format", "{{json .}}", host=host, seconds=20.0)
-        info: Mapping[str, Any] = json.loads(text)
+        info: Mapping[str, Any] = ask(lambda api: api.info(), host, 20.0)
     except DaemonRefused as error:
         raise InfraError(f"Docker does not answer at {address(host)}: {error}") from error
-    except ValueError as error:
-        raise InfraError(f"Docker's answer at {address(host)} cannot be read: {error}") from error
-    # The program of 20.10 exits with 0 if no daemon answers.
-    if errors := info.get("ServerErrors"):
-        raise _silent(host, str(errors[0]))
-    MET.add(address(host))
-    machine = str(info.get("Architecture", ""))
+    machine = info.get("Architecture", "")
     return Daemon(
-        version=str(info.get("ServerVersion", "")),
-        name=str(info.get("Name", "")),
+        version=info.get("ServerVersion", ""),
+        name=info.get("Name", ""),
         architecture=ARCHITECTURES.get(machine, machine),
         nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
         address=address(host),
         desktop=info.get("OperatingSystem") == "Docker Desktop",
-        filters=_filters(info),
+        filters=any(
+            "name=seccomp" in each and "profile=unconfined" not in each
+            for each in info.get("SecurityOptions") or ()
+        ),
     )
-
-
-def _filters(info: Mapping[str, Any]) -> bool:
-    options = [str(option) for option in info.get("SecurityOptions") or ()]
-    return any("name=seccomp" in option and "profile=unconfined" not in option for option in options)
 
 
 def met(host: str = "") -> bool:

@@ -6,22 +6,18 @@ It has no mount of the host, so that a remote daemon works as a local one does.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
-import shutil
 import tarfile
-import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from harness.errors import InfraError
-from harness.run.docker.client import DaemonRefused, ask, environment, program, reason
-from harness.run.docker.reaper import PROJECT_LABEL, gone, labels, remove
-from harness.run.transport import ExitStatus, ProcessTransport, signal_name
+from harness.run.docker.client import DaemonRefused, ask, program, reason
+from harness.run.docker.reaper import PROJECT_LABEL, inspect, labels, remove
+from harness.run.transport import ExitStatus, ProcessTransport, no_questions, signal_name
 
 #: Neither root nor an account that owns anything in an image or on a host that mounts one.
 USER = "65534:65534"
@@ -47,6 +43,7 @@ JETSON_VIDEO_GROUP = "44"
 _ENDS, _DIES = 2.0, 5.0
 #: Seconds to bring weights into a container.
 _PLACING = 3600.0
+_PIECE = 1 << 16
 #: The exit codes of `docker run` if the daemon made no container, or started no process in it.
 _NOT_STARTED = range(125, 128)
 _NEVER = "0001-"
@@ -128,14 +125,7 @@ class DockerTransport(ProcessTransport):
     """The agent as the command of a container of its own, behind the program `docker`."""
 
     def __init__(self, options: Options, *, target: str, run: str = "", host: str = "") -> None:
-        """Start it; raises InfraError without a `docker` program.
-
-        A refusal of the daemon shows in `exit_status`, as the end of the agent.
-        """
-        if shutil.which("docker") is None:
-            raise InfraError(
-                "the program docker, which runs containers, is not installed here; or run with --via venv"
-            )
+        """Start it; a refusal of the daemon shows in `exit_status`, as the end of the agent."""
         #: Chosen here: the daemon may make a container and go before it has named it.
         self.name = f"{PROJECT_LABEL}-{uuid.uuid4().hex[:12]}"
         self._target, self._host = target, host
@@ -143,13 +133,13 @@ class DockerTransport(ProcessTransport):
         words = [*program(host), "run", "-i", "--pull", "never", "--name", self.name]
         for name, value in labels(target, run).items():
             words += ["--label", f"{name}={value}"]
-        super().__init__([*words, *arguments(options)], environment=environment())
+        super().__init__([*words, *arguments(options)], environment=no_questions())
 
     def place(self, folder: Path, files: Sequence[str]) -> str:
         """Bring files in pieces into a volume of the container's, over the daemon's own line, and return its folder."""
         try:
-            _copy_in(self.name, folder, files, self._host)
-        except (InfraError, OSError) as error:
+            ask(lambda api: api.put_archive(self.name, WEIGHTS, archive(folder, files)), self._host, _PLACING)
+        except InfraError as error:
             raise InfraError(
                 f"the weights in {folder} could not be brought into a container: {error}"
             ) from error
@@ -163,13 +153,7 @@ class DockerTransport(ProcessTransport):
 
     def _inspected(self) -> ExitStatus | None:
         """Return how the container ended, None if only the line to it did; raises InfraError if it never ran."""
-        state: dict[str, Any] = {}
-        try:
-            words = ("inspect", "--type", "container", "--format", "{{json .State}}", self.name)
-            state = json.loads(ask(*words, host=self._host))
-        except DaemonRefused as error:
-            if not gone(error):
-                raise
+        state = inspect(self.name, self._host).get("State", {})
         code = self._status.code if self._status else None
         if code in _NOT_STARTED and str(state.get("StartedAt", _NEVER)).startswith(_NEVER):
             self._pump.join(_ENDS)
@@ -191,44 +175,25 @@ class DockerTransport(ProcessTransport):
         with contextlib.suppress(InfraError):
             if not self._ended_within(_ENDS):
                 with contextlib.suppress(DaemonRefused):
-                    ask("kill", self.name, host=self._host)
+                    ask(lambda api: api.kill(self.name), self._host)
                 self._ended_within(_DIES)
             with contextlib.suppress(InfraError):
                 self._ended = self._ended or self._inspected()
             remove(self.name, self._host)
 
 
-def _copy_in(container: str, folder: Path, files: Sequence[str], host: str) -> None:
-    """Stream files into a container; raises OSError for one that cannot be read or became shorter meanwhile."""
-    reading, writing = os.pipe()
-    failed: list[OSError] = []
-
-    def write() -> None:
+def archive(folder: Path, files: Sequence[str]) -> Iterator[bytes]:
+    """Yield files that everybody may read as a tar archive, in pieces; raises InfraError for one whose size changes."""
+    for name in files:
         try:
-            with os.fdopen(writing, "wb") as stream:
-                archive(stream, folder, files)
+            with (folder / name).open("rb") as file:
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = os.fstat(file.fileno()).st_size, 0o444
+                yield entry.tobuf()
+                yield from iter(lambda: file.read(_PIECE), b"")
+                if file.tell() != entry.size:
+                    raise InfraError(f"{name} changed its size meanwhile")
+                yield bytes(-entry.size % tarfile.BLOCKSIZE)
         except OSError as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=write, daemon=True)
-    thread.start()
-    try:
-        with os.fdopen(reading, "rb") as stream:
-            ask("cp", "-", f"{container}:{WEIGHTS}", host=host, seconds=_PLACING, stdin=stream)
-    finally:
-        thread.join()
-        if failed and not isinstance(failed[0], BrokenPipeError):
-            raise failed[0]
-
-
-def archive(stream: Any, folder: Path, files: Sequence[str]) -> None:  # noqa: ANN401  (anything with `write`)
-    """Write files that everybody may read as a tar archive, piece by piece; raises OSError for one that shrinks."""
-
-    def readable(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-        entry.uid = entry.gid = 0
-        entry.mode = 0o444
-        return entry
-
-    with tarfile.open(fileobj=stream, mode="w|", dereference=True) as tar:
-        for name in files:
-            tar.add(folder / name, name, filter=readable)
+            raise InfraError(str(error)) from error
+    yield bytes(2 * tarfile.BLOCKSIZE)

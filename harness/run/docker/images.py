@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import re
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import IO
 
 from harness.errors import InfraError
-from harness.run.docker.client import DaemonRefused, ask
+from harness.run.docker.client import DaemonRefused, Event, ask, daemon, follow, program, reason
 from harness.run.docker.container import USER
+from harness.run.transport import run_to_end
 
 #: Seconds for a build, and for a pull: some 10 GB over a slow line.
 _BUILDING, _PULLING = 3600.0, 12 * 3600.0
+#: The system's words, which the daemon passes on; it has no other sign of it.
 _DISK_FULL = "no space left on device"
-#: The daemon's words for a registry that does not answer, in contrast to an image that is not there.
-_UNREACHABLE = re.compile(
-    r"dial tcp|no such host|i/o timeout|[Cc]onnection refused|TLS handshake|network is unreachable"
-    r"|server misbehaving|Client\.Timeout|context deadline exceeded|unexpected EOF|\b50[0234]\b"
+#: The first states of a layer in a pull, and those of one that is here.
+_FIRST, _WHOLE = (
+    ("Pulling fs layer", "Already exists"),
+    ("Download complete", "Pull complete", "Already exists"),
 )
-#: A line of `docker pull` about one layer.
-_LAYER = re.compile(r"^([0-9a-f]{12}): (.*)$", re.MULTILINE)
-_WHOLE = ("Download complete", "Pull complete", "Already exists")
+#: The states of HTTP in which a registry has no image for this caller.
+_REFUSED = (400, 401, 403, 404)
+#: The exit code of `docker run` if it started nothing.
+_NOT_RUN = 125
 
 
 class ImageRefused(Exception):
@@ -34,9 +36,9 @@ class ImageRefused(Exception):
     `unreachable` tells that the registry did not answer, `begun` that a pull failed in its middle.
     """
 
-    def __init__(self, text: str, *, begun: bool = False) -> None:
+    def __init__(self, text: str, *, unreachable: bool = False, begun: bool = False) -> None:
         super().__init__(text)
-        self.unreachable = bool(_UNREACHABLE.search(text))
+        self.unreachable = unreachable
         self.begun = begun
 
 
@@ -53,12 +55,11 @@ class Image:
 def find_image(reference: str, platform: str, host: str = "") -> Image | None:
     """Return the image under this reference if the daemon holds it for `platform`, else None."""
     try:
-        text = ask("image", "inspect", "--format", "{{json .}}", canonical(reference), host=host)
+        found = ask(lambda api: api.inspect_image(canonical(reference)), host)  # type: ignore[no-untyped-call]
     except DaemonRefused as error:
-        if "no such image" in str(error).lower():
+        if error.status == HTTPStatus.NOT_FOUND:
             return None
         raise
-    found = json.loads(text)
     holds = f"{found.get('Os', 'linux')}/{found.get('Architecture', '')}"
     if holds != platform:
         return None
@@ -90,25 +91,48 @@ def pull_image(
     or when `needed` returns False: then the daemon gives the pull up as well.
     """
     layers: dict[str, str] = {}
-    last = -1
+    told: set[int] = set()
 
-    def hear(text: str) -> None:
-        nonlocal last
-        layers.update(_LAYER.findall(text))
-        whole = sum(state in _WHOLE for state in layers.values())
-        if layers and whole * 10 // len(layers) > last:
-            last = whole * 10 // len(layers)
-            tell(f"pulling {reference}: {whole} of {len(layers)} layers")
+    def hear(event: Event) -> None:
+        layer, state = event.get("id", ""), event.get("status", "")
+        if state in _FIRST:
+            layers[layer] = state
+        elif layer in layers:
+            layers[layer] = state
+            whole = sum(state in _WHOLE for state in layers.values())
+            if (tenth := whole * 10 // len(layers)) not in told:
+                told.add(tenth)
+                tell(f"pulling {reference}: {whole} of {len(layers)} layers")
 
-    words = ("pull", "--platform", platform, canonical(reference))
+    name = canonical(reference)
     try:
-        ask(*words, host=host, seconds=_PULLING, needed=needed, hear=hear)
+        follow(
+            lambda api: api.pull(name, stream=True, decode=True, platform=platform),
+            hear,
+            host,
+            _PULLING,
+            needed,
+        )
     except DaemonRefused as error:
-        raise _refusal(str(error), begun=bool(layers)) from error
-    image = find_image(reference, platform, host)
-    if image is None:
-        raise ImageRefused(f"the registry has it for another platform than {platform}")
-    return image
+        raise _refusal(
+            str(error), unreachable=not (layers or _answers(error, name, host)), begun=bool(layers)
+        ) from error
+    return _made(reference, platform, host)
+
+
+def _answers(error: DaemonRefused, name: str, host: str) -> bool:
+    """Tell whether the registry of a failed pull answers, be it that it has no such image or lets nobody in.
+
+    The daemon has one status for a silent registry and for one that asks for a login, until it is asked for the
+    image's description.
+    """
+    if error.status in _REFUSED:
+        return True
+    try:
+        ask(lambda api: api.inspect_distribution(name), host)  # type: ignore[no-untyped-call]
+    except DaemonRefused as said:
+        return said.status in _REFUSED
+    return True
 
 
 def build_image(  # noqa: PLR0913  (all named; each is an option of `docker build`)
@@ -122,34 +146,55 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
     host: str = "",
 ) -> Image:
     """Build `dockerfile` on the contents of `context`; raises ImageRefused with the end of a failed log."""
-    words = ["build", "--force-rm", "--platform", platform, "--tag", tag]
-    for name, value in arguments.items():
-        words += ["--build-arg", f"{name}={value}"]
-    for name, value in labels.items():
-        words += ["--label", f"{name}={value}"]
+    log: list[str] = []
     with tempfile.TemporaryFile() as archive:
         _write_context(archive, dockerfile, context)
         try:
-            ask(*words, "-", host=host, seconds=_BUILDING, stdin=archive)
+            # By the classic builder: the library does not speak BuildKit's protocol, and no Dockerfile here needs that.
+            follow(
+                lambda api: api.build(
+                    fileobj=archive,
+                    custom_context=True,
+                    decode=True,
+                    rm=True,
+                    forcerm=True,
+                    platform=platform,
+                    tag=tag,
+                    buildargs=dict(arguments),
+                    labels=dict(labels),
+                ),
+                lambda event: log.append(event.get("stream", "")),
+                host,
+                _BUILDING,
+            )
         except DaemonRefused as error:
-            raise _refusal(" ".join(f"{error.out} {error}".split())[-800:]) from error
-    image = find_image(tag, platform, host)
+            raise _refusal(" ".join(f"{''.join(log)} {error}".split())[-800:]) from error
+    return _made(tag, platform, host)
+
+
+def _made(reference: str, platform: str, host: str) -> Image:
+    image = find_image(reference, platform, host)
     if image is None:
-        raise ImageRefused(f"the build made an image for another platform than {platform}")
+        raise ImageRefused(f"it is an image for another platform than {platform}")
     return image
 
 
 def run_once(image: str, platform: str, argv: list[str], host: str = "") -> str:
     """Run one command in a throw-away container with no network and return its output; raises if it fails."""
     words = ["run", "--rm", "--pull", "never", "--platform", platform, "--network", "none", "--user", USER]
-    return ask(*words, "--entrypoint", argv[0], image, *argv[1:], host=host)
+    done = run_to_end([*program(host), *words, "--entrypoint", argv[0], image, *argv[1:]])
+    if done.returncode == _NOT_RUN:
+        daemon(host)
+    if done.returncode:
+        raise DaemonRefused(reason(done.stderr))
+    return done.stdout
 
 
-def _refusal(text: str, *, begun: bool = False) -> Exception:
+def _refusal(text: str, *, unreachable: bool = False, begun: bool = False) -> Exception:
     """Return the exception for a pull or a build that failed."""
     if _DISK_FULL in text:
         return InfraError(f"the disk of the Docker daemon is full: {text}")
-    return ImageRefused(text, begun=begun)
+    return ImageRefused(text, unreachable=unreachable, begun=begun)
 
 
 def _write_context(archive: IO[bytes], dockerfile: Path, context: Path | None) -> None:
@@ -160,7 +205,6 @@ def _write_context(archive: IO[bytes], dockerfile: Path, context: Path | None) -
 
     def owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = 0
-        entry.uname = entry.gname = "root"
         entry.mode |= 0o555 if entry.isdir() or entry.mode & 0o100 else 0o444
         return entry
 

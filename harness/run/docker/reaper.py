@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import hashlib
-import json
 import os
 import socket
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,39 +54,32 @@ def labels(target: str, run: str) -> dict[str, str]:
 def reap(host: str = "") -> tuple[str, ...]:
     """Remove this project's orphaned containers and return their names; raises InfraError without a daemon."""
     removed = []
-    for container in _containers(host):
-        name = str(container["Name"]).lstrip("/")
-        if _orphaned(container) and remove(name, host):
-            removed.append(name)
+    for each in ask(lambda api: api.containers(all=True, filters={"label": OWNER_LABEL}), host):
+        container = inspect(each["Id"], host)
+        if container and _orphaned(container) and remove(each["Id"], host):
+            removed.append(str(container["Name"]).lstrip("/"))
     return tuple(removed)
 
 
 def remove(name: str, host: str = "") -> bool:
     """Remove a container, with its volumes; False if it is gone already, or another reaper is at it."""
     try:
-        ask("rm", "-f", "-v", name, host=host)
+        ask(lambda api: api.remove_container(name, v=True, force=True), host)
     except DaemonRefused as error:
-        if gone(error) or "already in progress" in str(error):
+        if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
             return False
         raise
     return True
 
 
-def gone(error: DaemonRefused) -> bool:
-    """Tell whether the daemon answered that there is no such container."""
-    return "no such container" in str(error).lower()
-
-
-def _containers(host: str) -> list[dict[str, Any]]:
-    """Return the containers with an owner, in any state, as `docker inspect` shows them."""
-    found = []
-    for name in ask("ps", "-aq", "--filter", f"label={OWNER_LABEL}", host=host).split():
-        try:
-            found += json.loads(ask("inspect", "--type", "container", name, host=host))
-        except DaemonRefused as error:
-            if not gone(error):
-                raise
-    return found
+def inspect(name: str, host: str = "") -> dict[str, Any]:
+    """Return a container as the daemon describes it, {} for one that is gone."""
+    try:
+        return ask(lambda api: api.inspect_container(name), host)
+    except DaemonRefused as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+    return {}
 
 
 def _orphaned(container: dict[str, Any]) -> bool:

@@ -7,17 +7,16 @@ import hashlib
 import os
 import platform
 import re
-import shlex
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from harness.errors import InfraError
 from harness.matrix import Target
 from harness.run.docker import Daemon, address, daemon
-from harness.run.docker.client import ARCHITECTURES, run_to_end, ssh_trouble
+from harness.run.docker.client import ARCHITECTURES
+from harness.run.transport import complaint, run_to_end, ssh_line
 
 #: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
 EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
@@ -149,13 +148,9 @@ def _facts(host: str) -> dict[str, str]:
 
 def run_there(host: str, argv: Sequence[str]) -> str:
     """Run a program on the machine at `ssh://...` and return its output; raises InfraError if it is not reached."""
-    place = urlsplit(host)
-    where = f"{place.username}@{place.hostname}" if place.username else str(place.hostname)
-    port = ["-p", str(place.port)] if place.port else []
-    command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *port, "--", where]
-    done = run_to_end([*command, shlex.join(argv)], _PATIENCE)
+    done = run_to_end(ssh_line(host, argv), _PATIENCE)
     if done.returncode == 255:  # noqa: PLR2004  (ssh's own trouble)
-        raise InfraError(f"{address(host)} does not answer: {ssh_trouble(done.stderr)}")
+        raise InfraError(f"{address(host)} does not answer: {complaint(done.stderr)}")
     return done.stdout
 
 

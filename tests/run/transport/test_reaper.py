@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,35 +32,46 @@ class Container:
     owner: tuple[str, ...]
     running: bool = True
     finished: str = NEVER
-    refusal: str = ""
+    refusal: tuple[str, int] | None = None
     removed: bool = False
 
-    def inspected(self) -> str:
+    def inspected(self) -> dict[str, Any]:
         state = {"Running": self.running, "FinishedAt": self.finished}
         labels = {OWNER_LABEL: " ".join(self.owner)}
-        return json.dumps([{"Name": f"/{self.name}", "Config": {"Labels": labels}, "State": state}])
+        return {"Name": f"/{self.name}", "Config": {"Labels": labels}, "State": state}
+
+
+@dataclass
+class Api:
+    """Docker's library, as far as the reaper asks it."""
+
+    known: dict[str, Container]
+
+    def containers(self, *, all: bool, filters: dict[str, str]) -> list[dict[str, str]]:  # noqa: A002
+        assert all, "those that ended as well"
+        assert filters == {"label": "trt-compat.owner"}
+        return [{"Id": name} for name in (*self.known, "vanished")]
+
+    def inspect_container(self, name: str) -> dict[str, Any]:
+        if name == "vanished":
+            raise DaemonRefused("no such container", 404)
+        return self.known[name].inspected()
+
+    def remove_container(self, name: str, *, v: bool, force: bool) -> None:
+        assert force
+        assert v, "its anonymous volumes would be left"
+        if refusal := self.known[name].refusal:
+            raise DaemonRefused(*refusal)
+        self.known[name].removed = True
 
 
 def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str, ...]:
     """Return the names that the reaper says it removed, which are those it did remove."""
-    known = {each.name: each for each in containers}
+    api = Api({each.name: each for each in containers})
 
-    def ask(verb: str, *words: str, host: str) -> str:
+    def ask(question: Callable[[Api], Any], host: str) -> Any:
         assert host == "ssh://orin"
-        if verb == "ps":
-            # Those that ended as well.
-            assert words == ("-aq", "--filter", "label=trt-compat.owner")
-            return "\n".join([*known, "vanished"])
-        if words[-1] == "vanished":
-            raise DaemonRefused("No such container: vanished")
-        found = known[words[-1]]
-        if verb == "inspect":
-            return found.inspected()
-        assert (verb, *words[:-1]) == ("rm", "-f", "-v"), "its anonymous volumes would be left"
-        if found.refusal:
-            raise DaemonRefused(found.refusal)
-        found.removed = True
-        return ""
+        return question(api)
 
     monkeypatch.setattr(reaper, "ask", ask)
     names = reap("ssh://orin")
@@ -107,7 +118,7 @@ def test_what_is_orphaned(
     assert found == (("toy",) if orphaned else ())
 
 
-def orphan(name: str, refusal: str = "") -> Container:
+def orphan(name: str, refusal: tuple[str, int] | None = None) -> Container:
     return Container(name, this_process()._replace(started="1"), refusal=refusal)
 
 
@@ -116,8 +127,8 @@ def test_one_living_container_or_one_that_another_reaper_takes_hides_no_orphan(
 ) -> None:
     first, gone, going, mine, last = (
         orphan("first"),
-        orphan("gone", "No such container: gone"),
-        orphan("going", "removal of container going is already in progress"),
+        orphan("gone", ("no such container", 404)),
+        orphan("going", ("its removal is already in progress", 409)),
         Container("mine", this_process()),
         orphan("last"),
     )
@@ -126,7 +137,7 @@ def test_one_living_container_or_one_that_another_reaper_takes_hides_no_orphan(
 
 def test_a_daemon_that_refuses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InfraError, match="driver failed"):
-        reaped(monkeypatch, orphan("first", "driver failed to remove root filesystem"))
+        reaped(monkeypatch, orphan("first", ("driver failed to remove root filesystem", 500)))
 
 
 def test_the_labels_are_those_that_others_filter_by() -> None:

@@ -1,7 +1,12 @@
-"""`history/<date>-<run>.json`: the class of each cell of a run, in a form that a year of nights can keep.
+"""A compact record of each run under `reports/history/`, and the past of each cell that is read from them.
 
-It outlives the run's records and logs. The class is the one judged then, for cases and diagnoses of a later day would
-judge another model. Cells that an engine had no part in are left out.
+`history/<date>-<run>.json` has the class of each cell of a run, in a form that a year of nights can keep. It outlives
+the run's records and logs. The class is the one judged then, for cases and diagnoses of a later day would judge another
+model. Cells that an engine had no part in are left out.
+
+Results are compared if model, recipe and stack are the same; a result on another GPU is no past of this one. A class
+that differs from one run to the next on the same stack has no cause among the stamps. The cell is flaky: after one such
+change until `SETTLED` runs in a row agree, after several as long as two of them are within the last `WINDOW` runs.
 """
 
 from __future__ import annotations
@@ -10,9 +15,12 @@ import datetime as dt
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise, takewhile
 from pathlib import Path
+from statistics import median
+from typing import Literal
 
 from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
@@ -20,7 +28,7 @@ from harness.judge.cell import Judged
 from harness.record.from_json import check_schema, decode
 from harness.record.outcome import Stamps
 from harness.record.store import write_files
-from harness.words import UNJUDGED, Class
+from harness.words import GOOD, UNJUDGED, Class
 
 #: The folder beside results.json.
 FOLDER = "history"
@@ -229,3 +237,157 @@ def update_history(reports: Path, fresh: Iterable[RunRecord]) -> tuple[Path, ...
 def take_history(reports: Path, other: Path) -> int:
     """Copy the records that another reports folder has and this one lacks; return how many."""
     return len(update_history(reports, read_history(other)))
+
+
+#: Runs on one stack in which a class that comes and goes makes a cell flaky.
+WINDOW = 20
+#: Runs in a row of one class after which a change on the same stack counts as a change and no longer as flaky.
+SETTLED = 3
+#: Earlier runs without which no change of the latency is told.
+NEEDED = 5
+#: Earlier runs, the latest, that a latency is compared with.
+MOST = 20
+#: A change is told beyond this part of the median: an untuned machine varies by less from day to day.
+LEAST = 0.1
+
+Event = Literal["first", "steady", "new_failure", "fixed", "changed", "flaky"]
+
+
+@dataclass(frozen=True)
+class LatencyHistory:
+    """The last run's median, and that of the `runs` before it, in milliseconds; `change` is None if small."""
+
+    now_ms: float
+    before_ms: float
+    runs: int
+    change: Literal["slower", "faster"] | None = None
+
+
+@dataclass(frozen=True)
+class CellHistory:
+    """A cell's past.
+
+    since: the time of the first run of its present class.
+    first_seen: the time of the first run with its present failure, None if it works.
+    fixed_since: the time of the first run since which it works, None if it fails or never failed.
+    flaky: the classes of the recent runs on the present stack, if they disagree.
+    before: the class before the present one.
+    """
+
+    event: Event
+    since: str
+    first_seen: str | None = None
+    fixed_since: str | None = None
+    flaky: tuple[Class, ...] = ()
+    latency: LatencyHistory | None = None
+    before: Class | None = None
+
+
+@dataclass(frozen=True)
+class _Seen:
+    run: str
+    when: str
+    entry: Entry
+    stack: Stack
+
+    @property
+    def works(self) -> bool:
+        return self.entry.cls in GOOD
+
+    @property
+    def ending(self) -> tuple[Class, str | None]:
+        return self.entry.cls, self.entry.signature
+
+    def is_past_of(self, other: _Seen) -> bool:
+        """Tell whether it is of the same model and recipe, and not of another GPU."""
+        one_gpu = self.stack.gpu == other.stack.gpu or not (self.stack.gpu and other.stack.gpu)
+        return one_gpu and self.entry.subject == other.entry.subject
+
+
+def histories(
+    runs: Sequence[RunRecord],
+    subjects: Mapping[str, str] | None = None,
+    shown: Mapping[str, str] | None = None,
+) -> dict[str, CellHistory]:
+    """Return the history of every cell that was ever run, by cell id; `runs` are the oldest first.
+
+    `subjects` are today's model and recipe by cell id; a cell that was only run with others has no history. `shown` are
+    the runs whose result speaks for a cell: their stack is the present one, though a machine that can do less, and so
+    does not speak, may have run later. Without it the last run speaks.
+    """
+    by_cell: dict[str, list[_Seen]] = {}
+    for run in runs:
+        for key, entry in run.cells.items():
+            if subjects is None or subjects.get(key) == entry.subject:
+                seen = _Seen(run.run, run.when, entry, run.stacks[entry.stack])
+                by_cell.setdefault(key, []).append(seen)
+    return {key: _history(seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
+
+
+def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
+    speaks = next((each for each in seen if each.run == shown), seen[-1])
+    past = [each for each in seen if each.is_past_of(speaks)]
+    own = [each for each in past if each.stack == speaks.stack]
+    line, now = [*past[: past.index(own[0])], *own], own[-1]
+    start, flaky = _streak(line), _flaky(own)
+    before = line[start - 1].entry.cls if start else None
+    first_seen = fixed_since = None
+    if not now.works:
+        first_seen = next(each.when for each in line if each.ending == now.ending)
+    elif not all(each.works for each in line):
+        fixed_since = line[_since(line, lambda each: each.works)].when
+    medians = [each.entry.median_ms for each in own if each.entry.cls is now.entry.cls]
+    return CellHistory(
+        event="flaky" if flaky else _event(line, start),
+        since=line[start].when,
+        first_seen=first_seen,
+        fixed_since=fixed_since,
+        before=before,
+        flaky=flaky,
+        latency=judge_latency([median for median in medians if median is not None]),
+    )
+
+
+def judge_latency(medians_ms: Sequence[float]) -> LatencyHistory | None:
+    """Return how the last of the medians of runs on one stack compares, the oldest first; None if they are too few.
+
+    It is a change if it differs from the median of the runs before by more than `LEAST`, and from each of them.
+    """
+    *earlier, now = medians_ms[-MOST - 1 :] or [0.0]
+    if len(earlier) < NEEDED:
+        return None
+    before = median(earlier)
+    if now > max(*earlier, before * (1 + LEAST)):
+        return LatencyHistory(now, before, len(earlier), "slower")
+    if now < min(*earlier, before * (1 - LEAST)):
+        return LatencyHistory(now, before, len(earlier), "faster")
+    return LatencyHistory(now, before, len(earlier))
+
+
+def _since(line: Sequence[_Seen], holds: Callable[[_Seen], bool]) -> int:
+    """Return the place of the first of the last results in a row of which it holds."""
+    return len(line) - sum(1 for _ in takewhile(holds, reversed(line)))
+
+
+def _streak(line: Sequence[_Seen]) -> int:
+    return _since(line, lambda each: each.entry.cls is line[-1].entry.cls)
+
+
+def _flaky(own: Sequence[_Seen]) -> tuple[Class, ...]:
+    recent = [each.entry.cls for each in own[-WINDOW:]]
+    switches = sum(one is not other for one, other in pairwise(recent))
+    settled = len(own) - _streak(own) >= SETTLED
+    if switches == 0 or (switches == 1 and settled):
+        return ()
+    return tuple(sorted(set(recent)))
+
+
+def _event(line: Sequence[_Seen], start: int) -> Event:
+    if len(line) == 1:
+        return "first"
+    if start == 0:
+        return "steady"
+    worked, works = line[start - 1].works, line[start].works
+    if worked is works:
+        return "changed"
+    return "fixed" if works else "new_failure"

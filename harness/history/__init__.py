@@ -1,1 +1,0 @@
-"""Keep a compact record of each run under `reports/history/`, and read the past of each cell from them."""
