@@ -27,7 +27,7 @@ from harness.models.answers import (
 from harness.models.checking import AllAnswered, Begun, Behind, Concluded, Ended, Event, Unread
 from harness.models.own.model import OwnModel
 from harness.report.further import further_rows
-from harness.text import one_line, visible
+from harness.text import grouped, one_line, visible
 from harness.words import GOOD, PREDICATE, Class, Typing, said
 
 _MOST_NODES, _MOST_KINDS = 12, 6
@@ -159,10 +159,7 @@ def _first(every: Sequence[str], indent: str) -> Iterator[str]:
 
 def _grouped(pairs: Iterable[tuple[_Key, str]]) -> Mapping[_Key, str]:
     """Return for each key its names, each once, with commas between."""
-    found: dict[_Key, dict[str, None]] = {}
-    for key, name in pairs:
-        found.setdefault(key, {})[name] = None
-    return {key: ", ".join(names) for key, names in found.items()}
+    return {key: ", ".join(dict.fromkeys(names)) for key, names in grouped(pairs).items()}
 
 
 def _without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[str]:
@@ -268,9 +265,7 @@ def _findings(answer: Answer) -> tuple[str, ...]:
 
 def _kinds(findings: Sequence[Objection]) -> Iterator[str]:
     """Yield a line for each kind of finding, with its first node and how many more there are."""
-    kinds: dict[Objection, list[Objection]] = {}
-    for each in findings:
-        kinds.setdefault(replace(each, node=None), []).append(each)
+    kinds = grouped((replace(each, node=None), each) for each in findings)
     for first, *more in list(kinds.values())[:_MOST_KINDS]:
         yield one_line(first.worded(f" and {len(more)} more" if more else ""), _WIDEST_FINDING)
     if len(kinds) > _MOST_KINDS:
