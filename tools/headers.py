@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from harness.document import read_document
-from harness.judge.messages import FOLDER
+from harness.judge.tables import FOLDER
 
 _CLASS = re.compile(r"^class (\w+)[^;{]*\{", re.MULTILINE)
 _METHOD = re.compile(r"\b([a-z]\w+)\(")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness.judge.messages import TABLE, groups, load_forms
+from harness.judge.tables import TABLE, groups, load_forms
 
 #: A tool's files, and the places in them where it prints an error or a warning.
 _PLACES = {

@@ -14,6 +14,8 @@ from types import ModuleType
 from harness.bounded import read_bytes
 from harness.case.measured import FILE, read, with_measured
 from harness.case.model import Case, Variant
+from harness.case.twins import FILE as TYPES
+from harness.case.twins import with_twins
 from harness.errors import HandledError
 
 
@@ -52,7 +54,7 @@ def load_declared(folder: Path, names: Collection[str] = ()) -> tuple[Case, ...]
             raise HandledError(f"{path}: declares no case; end it with CASE = Case(...)")
         if case.name in cases:
             raise HandledError(f"{path}: a case called {case.name!r} exists already; rename one")
-        cases[case.name] = placed(case, path)
+        cases[case.name] = with_twins(placed(case, path), folder / TYPES)
     if not cases:
         raise HandledError(f"{folder}: holds no case modules")
     return tuple(cases[name] for name in sorted(cases))

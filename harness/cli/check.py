@@ -28,9 +28,8 @@ from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError
 from harness.known.further import Further
-from harness.models.answers import Trouble
+from harness.models.answers import Trouble, verdict
 from harness.models.checking import Begun, Behind, Check, Concluded, Event, Now, Unread
-from harness.models.gate import verdict
 from harness.models.graphs import outside
 from harness.record.store import Store
 from harness.report.writer import build_report, results_json

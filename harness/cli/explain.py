@@ -22,9 +22,9 @@ from harness.cli.options import EXIT_OK, EXIT_REGRESSION, REPORTS
 from harness.cli.project import results_path
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
-from harness.judge.builds import BuiltLayer, LayerChange, built_layers, changes
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding, fits
+from harness.judge.reasons import BuiltLayer, LayerChange, built_layers, changes
 from harness.judge.tables import explain
 from harness.layers.names import is_region
 from harness.layers.tactics import TacticsReader

@@ -43,6 +43,7 @@ VERBS = {
     "check": ("check", "say what becomes of your own models on each target"),
     "explain": ("explain", "say what a log, or an error line, means and what to do"),
     "scan": ("scan", "say what of your code a version of TensorRT breaks"),
+    "convert": ("convert", "write a model's types into its graph, as an older engine ran it"),
     "reduce": ("reduce", "make a failing model as small as it goes while it fails in the same way"),
     "bisect": ("bisect", "say between which two versions something changed"),
     "new": ("reduce", "write a case of your own model"),
@@ -67,6 +68,7 @@ EXAMPLES = {
     "check": "model.onnx --from rtx16 --to rtx17 --html out",
     "explain": "build.log",
     "scan": "src --from 8.6 --to 11.4",
+    "convert": "model.onnx --as build.log -o explicit.onnx",
     "reduce": "model.onnx --target rtx16 -o small.onnx",
     "bisect": "model.onnx --good rtx17 --bad rtx14",
     "new": "my_block --from small.onnx",
@@ -268,7 +270,7 @@ def _loaded(
 
 
 #: Whose value is a target; `--from` is one of `check` alone.
-_OF_TARGETS = frozenset({"--target", "--require", "--good", "--bad", "--from", "--to"})
+_OF_TARGETS = frozenset({"--target", "--require", "--good", "--bad", "--from", "--to", "--on"})
 #: Lists those of the matrix that is here: in tcsh without a single quote or a slash, in fish without a double one.
 _LISTED = 'grep -soE "^  [a-z][a-z0-9_-]*:" matrix.yaml | tr -d " :"'
 

@@ -9,12 +9,12 @@ from harness.case import measured
 from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection, own
 from harness.cli.project import built, current, load_project, results_path, selected, write_report
 from harness.errors import HandledError
-from harness.judge.baseline import accepted_ms, asked_of
 from harness.judge.cell import Judged, judge_cell
+from harness.judge.verdict import accepted_ms, asked_of
 from harness.record.speaking import took_part
 from harness.record.store import Store, write_files
 from harness.report.model import load_results, results_file
-from harness.report.pages import LIST
+from harness.report.page import LIST
 from harness.report.verify import verify_published, verify_report
 from harness.report.writer import write_pages
 from harness.report.writer import write_report as write_report_of

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import shlex
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from packaging.version import Version
 
-from harness.case import Expectation, Recipe, Typing
+from harness.case import Calibrator, Expectation, Recipe, Typing
 from harness.errors import described
-from harness.judge.baseline import Seen, against
 from harness.judge.classify import Classification, Wish, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.reasons import Reason, reasons
-from harness.judge.verdict import Judgement, judge
+from harness.judge.verdict import Judgement, Seen, against, judge
 from harness.layers.asked import wished
 from harness.layers.precision import node_precision
 from harness.plan import Cell, claims_about, failed_before
@@ -255,21 +255,24 @@ def _named(matrix: str, cases: str) -> list[str]:
 
 def describe_recipe(recipe: Recipe) -> str:
     """Return a recipe in one line."""
-    parts = [f"{recipe.typing} typing"]
-    if recipe.flags:
-        parts.append("flags " + "+".join(recipe.flags))
-    if recipe.calibrator:
-        fault = f", wrong on purpose: {recipe.calibrator.fault}" if recipe.calibrator.fault else ""
-        own = f" with {recipe.calibrator.batches} own batches" if recipe.calibrator.data else ""
-        parts.append(f"{recipe.calibrator.kind} calibrator{own}{fault}")
+    parts = [f"{recipe.typing} typing", _listed("flags ", recipe.flags, "+")]
+    parts += [_calibrated(recipe.calibrator)] if recipe.calibrator else []
     parts += [f"{name} {'on' if on else 'off'}" for name, on in recipe.parser_flags]
-    if recipe.mark_outputs:
-        parts.append("outputs marked: " + ", ".join(recipe.mark_outputs))
+    parts.append(_listed("outputs marked: ", recipe.mark_outputs))
     if recipe.plugin:
         parts.append(f"plugin {recipe.plugin.op} accepting {recipe.plugin.formats}")
-    if recipe.libraries:
-        parts.append("plugins of " + ", ".join(library.name for library in recipe.libraries))
+    parts.append(_listed("plugins of ", [library.name for library in recipe.libraries]))
     parts += [f"profile {profile.input} {profile.minimum}..{profile.maximum}" for profile in recipe.profiles]
     if recipe.workspace_mib is not None:
         parts.append(f"workspace {recipe.workspace_mib} MiB")
-    return "; ".join(parts)
+    return "; ".join(filter(None, parts))
+
+
+def _listed(what: str, names: Collection[str], sign: str = ", ") -> str:
+    return what + sign.join(names) if names else ""
+
+
+def _calibrated(calibrator: Calibrator) -> str:
+    own = f" with {calibrator.batches} own batches" if calibrator.data else ""
+    fault = f", wrong on purpose: {calibrator.fault}" if calibrator.fault else ""
+    return f"{calibrator.kind} calibrator{own}{fault}"

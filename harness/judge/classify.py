@@ -7,16 +7,15 @@ precisions are listed all the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from harness.judge import complaints
-from harness.layers.compute import untyped
 from harness.layers.datatype import same_precision
 from harness.layers.operators import MAY_VANISH
-from harness.layers.precision import node_precision
-from harness.record.outcome import ON_AN_ENGINE, Accuracy, Outcome
+from harness.layers.precision import node_precision, untyped
+from harness.record.outcome import ON_AN_ENGINE, Accuracy, Node, Outcome
 from harness.text import some
 from harness.words import Class, Precision, said
 
@@ -212,11 +211,11 @@ def _failed(outcome: Outcome) -> Classification | None:
 
 def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Classification:
     demands = wish.nodes if wish.demanded else {}
+    known = {node: precision for node, precision in got.items() if precision is not Precision.UNKNOWN}
     lost = tuple(
-        Lost(node, precision, got[node])
-        for node, precision in demands.items()
-        if got.get(node, Precision.UNKNOWN) is not Precision.UNKNOWN
-        and not same_precision(precision, got[node])
+        Lost(node, wanted, known[node])
+        for node, wanted in demands.items()
+        if not same_precision(wanted, known.get(node, wanted))
     )
     unverified = _unverified(outcome, demands, got)
     wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish), wish.allowed)
@@ -225,24 +224,27 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
     if lost:
         ran = [f"{node} ran in {said(got)}, not {said(wanted)}" for node, wanted, got in lost]
         return Classification(Class.PRECISION_LOST, some(ran, separator="; "), lost, unverified)
-    trouble = outcome.stamps.environment.get("gpu_trouble", "")
+    cls = Class.OK if outcome.ran else Class.BUILT
+    return Classification(cls, _well(outcome, unverified), (), unverified)
+
+
+def _well(outcome: Outcome, unverified: Sequence[str]) -> str:
+    """Return the reason of a good class."""
     # The record of a model without usable inputs says so: a GPU would not help.
-    unrun = outcome.reason or f"not run on this machine{_colon(trouble)}"
-    reason = "built, ran" if outcome.ran else f"built; {unrun}"
-    if outcome.ran:
-        agree, not_compared = ", numbers agree with the reference", "; numbers were not compared"
-        if outcome.uncompared:
-            agree = ", numbers agree with those without optimisations"
-        reason += agree if outcome.accuracy else not_compared + _colon(outcome.uncompared)
+    trouble = _colon(outcome.stamps.environment.get("gpu_trouble", ""))
+    reason = f"built; {outcome.reason or f'not run on this machine{trouble}'}"
+    if outcome.ran and outcome.accuracy:
+        reference = "those without optimisations" if outcome.uncompared else "the reference"
+        reason = f"built, ran, numbers agree with {reference}"
+    elif outcome.ran:
+        reason = f"built, ran; numbers were not compared{_colon(outcome.uncompared)}"
     if unverified:
         reason += f"; the precision of {some(unverified)} is not known"
         reason += "" if outcome.layers else ", because the engine listed no layers"
-    return Classification(Class.OK if outcome.ran else Class.BUILT, reason, (), unverified)
+    return reason
 
 
-def _unverified(
-    outcome: Outcome, wanted: Mapping[str, Precision], got: Mapping[str, Precision]
-) -> tuple[str, ...]:
+def _unverified(outcome: Outcome, wanted: Collection[str], got: Mapping[str, Precision]) -> tuple[str, ...]:
     """List wanted nodes of unknown precision, save those that complete layers show to be folded away."""
     ops = {node.name: node.op for node in outcome.nodes}
     complete = bool(outcome.layers) and not outcome.unparsed_layers
@@ -255,43 +257,40 @@ def _unverified(
 
 
 def _wrong_numbers(outcome: Outcome, coarsest: Precision, own: tuple[float | None, float | None]) -> str:
-    usual, most = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0, 0.0)), own[0]
-    max_rel, cosine = (usual[index] if each is None else each for index, each in enumerate(own))
-    tolerance = Tolerance(max_rel, cosine, usual.share if most is None else most)
-    # An output off by no more than FP32's own rounding is right. Who allows less means it.
-    judged = [
-        each
-        for each in outcome.accuracy
-        if own[0] is not None or not each.shape_matches or each.not_finite or each.max_abs > _ROUNDING
-    ]
-    return "; ".join(finding for accuracy in judged for finding in _findings(accuracy, tolerance, coarsest))
+    usual, floor = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0, 0.0)), _ROUNDING
+    tolerance = Tolerance(
+        *(one if mine is None else mine for one, mine in zip(usual, (*own, None), strict=True))
+    )
+    if own[0] is not None:
+        # Who allows less than FP32's own rounding means it.
+        tolerance, floor = tolerance._replace(share=own[0]), -1.0
+    return "; ".join(
+        finding for each in outcome.accuracy for finding in _findings(each, tolerance, coarsest, floor)
+    )
 
 
-def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> Iterator[str]:
-    """Yield the worst fault of an output, if any."""
+def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision, floor: float) -> Iterator[str]:
+    """Yield the worst fault of an output, if any; none is in an error up to the floor."""
+    output = f"output {accuracy.output}"
     if not accuracy.shape_matches:
-        yield f"output {accuracy.output} is missing or has another shape than the reference"
+        yield f"{output} is missing or has another shape than the reference"
     elif accuracy.not_finite:
-        yield f"output {accuracy.output} has {accuracy.not_finite} values that are NaN or infinite"
+        yield f"{output} has {accuracy.not_finite} values that are NaN or infinite"
+    elif accuracy.max_abs <= floor:
+        return
     elif accuracy.differing is not None:
         # One flip among a few is no finding where floats decide.
         some_may = bool(tolerance.share) and accuracy.elements > 1
         if accuracy.differing > max(some_may, tolerance.share * accuracy.elements):
-            yield (
-                f"output {accuracy.output} differs in {accuracy.differing / accuracy.elements:.2%} of its "
-                f"{accuracy.elements} elements ({precision} may in {tolerance.share:.2%})"
-            )
+            share = f"{accuracy.differing / accuracy.elements:.2%} of its {accuracy.elements} elements"
+            yield f"{output} differs in {share} ({precision} may in {tolerance.share:.2%})"
     elif accuracy.max_rel > tolerance.max_rel:
-        yield (
-            f"output {accuracy.output} is off by {accuracy.max_rel:.3g} of the reference's magnitude "
-            f"({precision} may be off by {tolerance.max_rel:g})"
-        )
+        off = f"off by {accuracy.max_rel:.3g} of the reference's magnitude"
+        yield f"{output} is {off} ({precision} may be off by {tolerance.max_rel:g})"
     # A cosine is rounded in its last digits even if every element agrees, and says nothing of a single one.
     elif accuracy.elements != 1 and accuracy.cosine < tolerance.cosine - 1e-9:
-        yield (
-            f"output {accuracy.output} has cosine {accuracy.cosine:.6f} with the reference "
-            f"({precision} needs {tolerance.cosine:g})"
-        )
+        needs = f"({precision} needs {tolerance.cosine:g})"
+        yield f"{output} has cosine {accuracy.cosine:.6f} with the reference {needs}"
 
 
 def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
@@ -300,28 +299,32 @@ def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
     A layer without a reported precision may have run in any that is permitted. Stored weights count as the float that
     they are multiplied by, and as FP16 at the least.
     """
-    told = {Precision(layer.precision) for layer in outcome.layers}
-    meant = {Precision(node.precision) for node in outcome.nodes if node.precision}
-    seen = told | meant | set(wish.nodes.values())
-    seen |= {_STORED[word] for word in seen if word in _STORED}
-    times = (
-        layer.inputs[0] for layer in outcome.layers if Precision(layer.precision) in _STORED and layer.inputs
-    )
-    seen |= {Precision(tensor.precision) for tensor in times}
-    if not told or Precision.UNKNOWN in told or outcome.unparsed_layers:
-        seen |= set(wish.permitted)
-        if Precision.FP32 in seen and outcome.stamps.environment.get("gpu"):
-            seen.add(_UNTOLD)
-    if wish.tf32 and fp32_or_tf32(outcome):
-        seen.add(_UNTOLD)
-    # A record from before nodes had precisions.
-    if any(node.op == "QuantizeLinear" and not node.precision for node in outcome.nodes):
-        seen.add(Precision.INT8)
-    order = list(TOLERANCES)
+    order, seen = list(TOLERANCES), _seen(outcome, wish)
     floating = [precision for precision in order if precision in seen]
-    if floating:
-        return floating[-1] if outcome.layers else max(floating[-1], _UNTOLD, key=order.index)
-    return min(seen - {Precision.UNKNOWN}, default=_UNTOLD)
+    if not floating:
+        return min(seen - {Precision.UNKNOWN}, default=_UNTOLD)
+    return floating[-1] if outcome.layers else max(floating[-1], _UNTOLD, key=order.index)
+
+
+def _seen(outcome: Outcome, wish: Wish) -> set[Precision]:
+    told = {Precision(layer.precision) for layer in outcome.layers}
+    seen = told | {*map(_meant, outcome.nodes), *wish.nodes.values()}
+    seen |= {_STORED.get(word, word) for word in seen}
+    stored = (layer for layer in outcome.layers if layer.precision in _STORED)
+    seen |= {Precision(tensor.precision) for layer in stored for tensor in layer.inputs[:1]}
+    silent = not told or Precision.UNKNOWN in told or bool(outcome.unparsed_layers)
+    if silent:
+        seen |= {*wish.permitted}
+    hidden = silent and Precision.FP32 in seen and outcome.stamps.environment.get("gpu")
+    if hidden or (wish.tf32 and fp32_or_tf32(outcome)):
+        seen.add(_UNTOLD)
+    return seen
+
+
+def _meant(node: Node) -> Precision:
+    """Return the precision asked of a node; in a record from before nodes had one, one that quantises is for INT8."""
+    old = Precision.INT8 if node.op == "QuantizeLinear" else Precision.UNKNOWN
+    return Precision(node.precision) if node.precision else old
 
 
 def fp32_or_tf32(outcome: Outcome) -> tuple[str, ...]:

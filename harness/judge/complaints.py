@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from harness.layers.operators import MULTIPLYING
@@ -92,19 +93,23 @@ def find_place(
     if STAMP.search(text):
         return Place(MODEL)
     if node:
-        known = _named_in(node, outcome.nodes) or _loop_of(node, outcome.nodes)
-        if outcome.nodes and known is None:
-            node = INSIDE.sub("", node)
-        return Place(operator or (known.op if known else ""), known.name if known else node)
+        return _place_of(node, operator, outcome.nodes)
     for found in _looked_up(outcome, text, operator, at_error=at_error):
         operator = operator or found.operator
         if found.node and operator == found.operator:
             return found
     named = some([each.name for each in outcome.nodes if each.op == operator])
-    if not named and len(outcome.nodes) == 1:
-        (alone,) = outcome.nodes
-        return Place(operator or alone.op, alone.name)
-    return Place(operator, named)
+    if named or len(outcome.nodes) != 1:
+        return Place(operator, named)
+    return Place(operator or outcome.nodes[0].op, outcome.nodes[0].name)
+
+
+def _place_of(name: str, operator: str, nodes: tuple[Node, ...]) -> Place:
+    """Return the place of a node that is named, or of the layer that it is in."""
+    known = _named_in(name, nodes) or _loop_of(name, nodes)
+    if known:
+        return Place(operator or known.op, known.name)
+    return Place(operator, INSIDE.sub("", name) if nodes else name)
 
 
 def _loop_of(name: str, nodes: tuple[Node, ...]) -> Node | None:
@@ -113,55 +118,60 @@ def _loop_of(name: str, nodes: tuple[Node, ...]) -> Node | None:
     Loops are numbered as they are parsed, those in bodies too. Only layers of LSTM, GRU and RNN have no name.
     """
     numbers, loops = LOOP.findall(name), [node for node in nodes if node.op in LOOPING]
-    if not numbers or len(loops) == 1:
-        return loops[0] if numbers else None
+    if not numbers:
+        return None
+    if len(loops) == 1:
+        return loops[0]
     first = next((at for at, node in enumerate(nodes) if node.op in _BODIED), len(nodes))
-    counted = [node for node in nodes[: first + 1] if node.op in LOOPING]
-    if int(numbers[0]) < len(counted):
-        return counted[int(numbers[0])]
-    unnamed = [node for node in nodes[first:] if node.op in LOOPING - _BODIED]
+    counted = [node for node in loops if node in nodes[: first + 1]]
+    return next(islice(counted, int(numbers[0]), None), None) or _unnamed(name, nodes[first:], numbers)
+
+
+def _unnamed(name: str, nodes: tuple[Node, ...], numbers: Sequence[str]) -> Node | None:
+    """Return the only node in bodies whose layers have no name, if a layer is one of them."""
+    unnamed = [node for node in nodes if node.op in LOOPING - _BODIED]
     return unnamed[0] if len(unnamed) == len(numbers) == 1 and ")^(Unnamed Layer" in name else None
 
 
 def _looked_up(outcome: Outcome, text: str, operator: str, *, at_error: bool) -> Iterator[Place]:
     """Yield the place by each source, the surest first."""
-    line = text.strip().partition("\n")[0]
+    yield from _by_errors(outcome, text.strip().partition("\n")[0], operator, at_error=at_error)
+    if numbered := NUMBERED.search(text):
+        yield Place(numbered["operator"], numbered["node"])
+    if known := _named_in(text, outcome.nodes):
+        yield Place(known.op, known.name)
+
+
+def _by_errors(outcome: Outcome, line: str, operator: str, *, at_error: bool) -> Iterator[Place]:
     refused = [error for error in outcome.parser_errors if line in error.text]
     # A library's print past the logger is in no parser error; the error that it led to is the first.
-    others = (
-        [each for each in outcome.parser_errors if operator in ("", each.operator)][:1] if at_error else []
-    )
-    for error in refused[:MOST_REFUSED] or others:
-        logged = _logged(outcome, error.text.strip().partition("\n")[0])
+    others = [each for each in outcome.parser_errors if at_error and operator in ("", each.operator)]
+    for error in refused[:MOST_REFUSED] or others[:1]:
+        found = _logged(outcome, error.text.strip().partition("\n")[0])
         if error.operator:
-            yield Place(error.operator, error.node or logged.node)
-        elif logged.operator != INPUT or len(outcome.nodes) != 1:
-            yield logged
-    numbered = NUMBERED.search(text)
-    if numbered:
-        yield Place(numbered["operator"], numbered["node"])
-    known = _named_in(text, outcome.nodes)
-    if known:
-        yield Place(known.op, known.name)
+            found = Place(error.operator, error.node or found.node)
+        if found.operator != INPUT or len(outcome.nodes) != 1:
+            yield found
 
 
 def _logged(outcome: Outcome, line: str) -> Place:
     """Return the place that the logger told just before it repeated a complaint of the parser."""
     current = Place()
     for message in outcome.messages:
-        parsing, importing, importer = (
-            pattern.search(message.text) for pattern in (PARSING, IMPORTING, IMPORTER)
-        )
-        if parsing:
-            output = parsing["output"]
-            current = Place(parsing["operator"], f"node_of_{output}" if output else "")
-        elif importing:
-            current = Place(INPUT, importing["tensor"])
-        elif importer and not current.operator:
-            current = Place(importer["operator"])
+        current = _told(message.text, current)
         if line and line in message.text and current.operator:
             return current
     return Place() if line else current
+
+
+def _told(text: str, before: Place) -> Place:
+    """Return the place that a message tells, else the one that was told before."""
+    if parsing := PARSING.search(text):
+        return Place(parsing["operator"], f"node_of_{parsing['output']}" if parsing["output"] else "")
+    if importing := IMPORTING.search(text):
+        return Place(INPUT, importing["tensor"])
+    importer = IMPORTER.search(text)
+    return Place(importer["operator"]) if importer and not before.operator else before
 
 
 def _named_in(text: str, nodes: tuple[Node, ...]) -> Node | None:
@@ -226,19 +236,19 @@ def fatal(outcome: Outcome) -> str:
     It begins with operator, node and the parser's code, as far as the record knows them.
     """
     if outcome.parser_errors:
-        errors = outcome.parser_errors
-        first = next((error for error in errors if _told(error)), errors[0])
+        first = next(filter(_said, outcome.parser_errors), outcome.parser_errors[0])
         place = find_place(outcome, without_noise(first.text))
-        said = str(place), first.code, _told(first) or "the parser says no more"
+        said = str(place), first.code, _said(first) or "the parser says no more"
         return _line(": ".join(filter(None, said)))
-    own = [message.text for message in outcome.messages if message.severity in _ERRORS]
-    for text in map(without_noise, (*own[::-1], outcome.error)):
-        if text and not _AGENT.search(text):
-            return _line(": ".join(filter(None, (str(find_place(outcome, text)), text))))
+    own = (message.text for message in reversed(outcome.messages) if message.severity in _ERRORS)
+    texts = (*own, outcome.error)
+    found = next((text for text in map(without_noise, texts) if text and not _AGENT.search(text)), "")
+    if found:
+        return _line(": ".join(filter(None, (str(find_place(outcome, found)), found))))
     return _line(without_noise(outcome.error))
 
 
-def _told(error: ParserError) -> str:
+def _said(error: ParserError) -> str:
     # An assertion of the parser that has no sentence with it prints as its own value.
     text = without_noise(error.text)
     return "" if text == "false" else text

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import onnx
 
@@ -19,7 +19,7 @@ from harness.judge.classify import Classification
 from harness.judge.complaints import NEAR, NO_IMPLEMENTATION, REASON, Place, ended, find_place
 from harness.judge.logs import lacked_name
 from harness.judge.names import named, read_since
-from harness.judge.signatures import GROUP, PLACES, Pattern, Signature, Where, load_signatures
+from harness.judge.signatures import GROUP, PLACES, WORDED, Pattern, Signature, Where, load_signatures
 from harness.record.outcome import Outcome
 from harness.words import CLASSES, FINISHED, GOOD, UNJUDGED
 
@@ -58,7 +58,7 @@ class Texts:
 
     by_place: Mapping[str, tuple[Statement, ...]]
     order: tuple[str, ...] = ()
-    positions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    positions: Mapping[str, Sequence[int]] = field(default_factory=dict)
     model: Callable[..., Iterable[str]] = lambda said, groups: ()  # noqa: ARG005
 
     def around(self, text: str) -> Iterator[str]:
@@ -123,15 +123,13 @@ def diagnose(
     texts = searched(outcome, graph=_graph(outcome, classification, network))
     if model is not None:
         texts = replace(texts, model=partial(_about, outcome, cache(lambda: tuple(model_lines(model())))))
+    places = ("warnings", "graph") if silent else PLACES
     for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings may explain a wrong precision, but never a failure.
-        if signature.innocent or (signature.note and not silent):
-            continue
-        if signature.phases and outcome.failed_phase not in signature.phases:
-            continue
-        found = next(hits(signature, texts, ("warnings", "graph") if silent else PLACES), None)
-        if found is not None:
-            return diagnosis_of(signature, found, outcome)
+        tried = not signature.innocent and (silent or not signature.note)
+        if tried and (not signature.phases or outcome.failed_phase in signature.phases):
+            for found in hits(signature, texts, places):
+                return diagnosis_of(signature, found, outcome)
     return None
 
 
@@ -156,52 +154,49 @@ def searched(
     outcome: Outcome,
     *,
     missing: Sequence[tuple[str, str]] | None = None,
-    order: Sequence[tuple[str, str]] | None = None,
+    order: Iterable[str] | None = None,
     graph: Sequence[str] = (),
 ) -> Texts:
     """Return the texts of a record by place; `missing` and `order` are a log's, if it was read from one."""
-    errors = complaints.errors(outcome)
+    errors, native = complaints.errors(outcome), complaints.native(outcome)
     if missing is None:
         missing = [(outcome.missing_api, "")] if outcome.missing_api else []
         lacked = [(name, text) for text in errors if (name := lacked_name(text))]
     else:
         lacked = list(missing)
     # Many a message ends in a blank, which one place takes off: it stays one message.
-    messages = [text for _, text in order] if order is not None else [each.text for each in outcome.messages]
-    said = [text.strip() for text in messages]
-    native = complaints.native(outcome)
+    said = [text.strip() for text in ([each.text for each in outcome.messages] if order is None else order)]
     plain: dict[str, Sequence[str]] = {
         "errors": errors,
-        "parser": complaints.refusals(outcome),
         "warnings": complaints.warnings(outcome),
         "native": native,
         "any": (*said, *native),
         "graph": graph,
     }
-    places: dict[str, tuple[Statement, ...]] = {
+    places = {
         place: tuple(map(Statement, filter(None, dict.fromkeys(texts)))) for place, texts in plain.items()
     }
-    # A text joined from the parser's list stands in no log: only its parts do.
-    listed = zip(plain["parser"], outcome.parser_errors, strict=True)
-    whole = {
-        text: Statement(text, said=complaints.without_noise(error.text)) for text, error in listed if text
+    places |= {
+        "parser": tuple(_refused(outcome, (*errors, *said))),
+        "missing_api": tuple(Statement(name, said=text) for name, text in missing),
+        "names": tuple(filter(None, (_named(name, text) for name, text in lacked))),
+        "reasons": tuple(_reasons(said)),
     }
-    places["parser"] = (*whole.values(), *_unread((*errors, *said)))
-    places["missing_api"] = tuple(Statement(name, said=text) for name, text in missing)
-    places["names"] = tuple(filter(None, (_named(name, text) for name, text in lacked)))
-    places["reasons"] = tuple(_reasons(said))
     positions: dict[str, list[int]] = {}
     for at, text in enumerate(said):
-        positions.setdefault(complaints.without_noise(text), []).append(at)
-        positions.setdefault(text, []).append(at)
-    return Texts(places, tuple(said), {text: tuple(every) for text, every in positions.items()})
+        for each in (complaints.without_noise(text), text):
+            positions.setdefault(each, []).append(at)
+    return Texts(places, tuple(said), positions)
 
 
-def _unread(texts: Sequence[str]) -> Iterator[Statement]:
-    """Yield as refusals of the parser how TensorRT up to 9 says that it has no importer for an operator."""
+def _refused(outcome: Outcome, texts: Sequence[str]) -> Iterator[Statement]:
+    """Yield the parser's refusals, and as such how TensorRT up to 9 says that it has no importer for an operator."""
+    # A text joined from the parser's list stands in no log: only its parts do.
+    listed = zip(complaints.refusals(outcome), outcome.parser_errors, strict=True)
+    whole = {text: error.text for text, error in listed if text}
+    yield from (Statement(text, said=complaints.without_noise(said)) for text, said in whole.items())
     for text in dict.fromkeys(texts):
-        match = NO_IMPORTER.search(text)
-        if match:
+        if match := NO_IMPORTER.search(text):
             yield Statement(f"{match['a'] or match['b']}: No importer registered", said=text)
 
 
@@ -273,13 +268,14 @@ def model_lines(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _input(reader: GraphReader, name: str) -> str:
-    value, shape = reader.value(name) if name else None, reader.shapes.get(name)
+    value, shape, maker = reader.value(name), reader.shapes.get(name), reader.producer(name)
+    if not name:
+        return "-"
     if value is not None and value.size <= _FEW:
         return f"{name}={','.join(map(str, value.ravel().tolist()))}"
-    sizes = "" if shape is None else "x".join(str(each) if isinstance(each, int) else "?" for each in shape)
-    maker = reader.producer(name)
+    sizes = "x".join(str(each) if isinstance(each, int) else "?" for each in shape or ())
     made = " constant" if name in reader.constants else f" of {maker.op_type}" if maker else ""
-    return f"{name}:{sizes}{made}" if name else "-"
+    return f"{name}:{sizes}{made}"
 
 
 def _about(
@@ -297,68 +293,63 @@ def _about(
 def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> Iterator[Hit]:
     """Yield the places of a signature, pattern by pattern."""
     for pattern in signature.patterns:
-        if pattern.where not in places:
-            continue
-        for text, given, said in texts.by_place[pattern.where]:
-            match = pattern.regex.search(text)
-            if match is None:
-                continue
-            groups = {
-                **given,
-                **{name: value for name, value in match.groupdict().items() if value is not None},
-            }
-            beside = _beside(pattern, texts, said or text, groups)
-            if beside is None:
-                continue
-            groups |= beside
-            if signature.standard_op:
-                groups |= read_since(groups.get("op", ""))
-            if not signature.standard_op or "first" in groups:
+        for text, given, said in texts.by_place[pattern.where] if pattern.where in places else ():
+            groups = _groups(pattern, texts, text, said or text, given)
+            if groups and signature.standard_op:
+                known = read_since(groups.get("op", ""))
+                groups = groups | known if known else None
+            if groups is not None:
                 yield Hit(pattern.where, text, said or text, groups)
+
+
+def _groups(
+    pattern: Pattern, texts: Texts, text: str, said: str, given: Mapping[str, str]
+) -> dict[str, str] | None:
+    """Return the groups that a pattern captures in a text and beside it, None if it is not found."""
+    match = pattern.regex.search(text)
+    groups = {**given, **_captured(match)}
+    beside = _beside(pattern, texts, said, groups) if match else None
+    return None if beside is None else groups | beside
+
+
+def _captured(match: re.Match[str] | None) -> dict[str, str]:
+    return {name: value for name, value in (match.groupdict() if match else {}).items() if value is not None}
 
 
 def _beside(pattern: Pattern, texts: Texts, said: str, groups: Mapping[str, str]) -> dict[str, str] | None:
     """Return the groups captured beside a pattern's text, None if a condition there does not hold."""
     found: dict[str, str] = {}
-    if pattern.unless is not None and any(map(pattern.unless.search, texts.around(said))):
+    if pattern.unless and any(map(pattern.unless.search, texts.around(said))):
         return None
     for regex, lines in ((pattern.near, texts.around), (pattern.model, partial(texts.model, groups=groups))):
         match = regex and next(filter(None, map(regex.search, lines(said))), None)
-        if regex is not None and match is None:
+        if regex and not match:
             return None
-        found |= {
-            name: value for name, value in (match.groupdict() if match else {}).items() if value is not None
-        }
+        found |= _captured(match)
     return found
 
 
 def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, at_error: bool = True) -> Diagnosis:
     """Return the diagnosis by a found signature, its texts filled in; `at_error` as for `find_place`."""
     message, groups = hit.text, hit.groups
-    skipped = [
-        match.group()
-        for text in (*(message.text for message in outcome.messages), *complaints.native(outcome))
-        if (match := SKIPPED.search(text))
-    ]
+    texts = (*(message.text for message in outcome.messages), *complaints.native(outcome))
+    skipped = [match.group() for text in texts if (match := SKIPPED.search(text))]
     operator, node = groups.get("op", signature.operator), groups.get("node", "")
     # A name that the version lacks is asked for by the recipe, not by a node.
     asked = hit.where in ("missing_api", "names")
     said = hit.message if hit.where == "parser" else message
     place = Place() if asked else find_place(outcome, said, operator=operator, node=node, at_error=at_error)
     known = {name: text for name, text in (("op", place.operator), ("node", place.node)) if text} | groups
+    told: dict[str, Any] = {name: _filled(getattr(signature, name), known) for name in WORDED}
     return Diagnosis(
         id=signature.id,
-        title=_filled(signature.title, known),
-        cause=_filled(signature.cause, known),
-        advice=_filled(signature.advice, known),
         message=message,
         groups=groups,
         links=signature.links,
         advice_variants=signature.advice_variants,
         skipped_tactic=skipped[-1] if skipped else "",
-        operator=place.operator,
-        node=place.node,
-        harmless=_filled(signature.harmless, known),
+        **place._asdict(),
+        **told,
     )
 
 

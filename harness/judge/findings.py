@@ -7,8 +7,9 @@ harness/report/static/explain.js gives the same answers in the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.diagnosis import Hit, Texts, diagnosis_of, hits, searched
@@ -101,7 +102,7 @@ def explain(log: str | Iterable[str], version: str = "") -> Explanation:
 
 def explained(said: Said, version: str = "") -> Explanation:
     """Return the explanation of a log that was read; `version` is TensorRT's, if the log does not name it."""
-    texts = searched(said.outcome, missing=said.missing, order=said.order)
+    texts = searched(said.outcome, missing=said.missing, order=[text for _, text in said.order])
     version = version or version_in(text for _, text in said.order)
     found, told = _found(said, texts, version)
     return Explanation(tuple(found), _unknown(said, told, found), version)
@@ -151,33 +152,31 @@ def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[s
     explained: set[str] = set()
     told: set[str] = set()
     for signature in sorted(load_signatures(), key=told_at):
-        phase = said.outcome.failed_phase
-        if (signature.phases and not signature.innocent and phase not in signature.phases) or not fits(
-            signature.versions, version
-        ):
+        if not _speaks(signature, said, version):
             continue
         # A finding for each name that is missing, one for all else that a signature knows.
         first: dict[str, list[Hit]] = {}
         own: set[str] = set()
         for hit in hits(signature, texts):
             told.update((hit.text, hit.message))
-            if (
-                explained.isdisjoint((hit.text, hit.message))
-                and hit.message not in own
-                and len(own) < MOST_OTHERS
-            ):
+            new = explained.isdisjoint((hit.text, hit.message)) and hit.message not in own
+            if new and len(own) < MOST_OTHERS:
                 own.update((hit.text, hit.message))
                 first.setdefault(hit.groups.get("name", "") if hit.where == "names" else "", []).append(hit)
-        caused = any(not each.harmless for each in found)
-        found += [
-            _finding(said, signature, every, version, caused=caused)
-            for every in list(first.values())[:MOST_SAME]
-        ]
-        for hit in (hit for every in first.values() for hit in every):
-            lines = (*hit.text.split("\n"), *hit.message.split("\n"))
+        caused, same = not all(each.harmless for each in found), list(first.values())
+        found += [_finding(said, signature, every, version, caused=caused) for every in same[:MOST_SAME]]
+        for hit in chain.from_iterable(same):
+            lines = (hit.text, hit.message, *hit.text.split("\n"), *hit.message.split("\n"))
             # The parser's list has the same line without its code.
-            explained.update((hit.text, hit.message, *lines, *(_CODE.sub("", line) for line in lines)))
+            explained.update(lines, (_CODE.sub("", line) for line in lines))
     return found, told
+
+
+def _speaks(signature: Signature, said: Said, version: str) -> bool:
+    """Tell whether a signature is about the phase and the version of a log."""
+    phased = signature.phases and not signature.innocent
+    fitting = not phased or said.outcome.failed_phase in signature.phases
+    return fitting and fits(signature.versions, version)
 
 
 def _finding(said: Said, signature: Signature, every: list[Hit], version: str, *, caused: bool) -> Finding:
@@ -245,23 +244,29 @@ def line_of(said: Said, text: str) -> int:
 
 def _unknown(said: Said, told: set[str], found: list[Finding]) -> tuple[str, ...]:
     """Return the severe lines that no signature knows; in a log without any finding, every line that may be one."""
-    severe = [
-        text
-        for severity, text in said.order
-        if (severity in ("ERROR", "INTERNAL_ERROR") or (not severity and SEVERE.search(text)))
-        and not CONTEXT.search(text)
-    ]
-    severe += [
-        each.text for each in said.outcome.parser_errors if not any(each.text in text for text in severe)
-    ]
+    severe = [text for severity, text in said.order if _is_severe(severity, text)]
+    listed = (each.text for each in said.outcome.parser_errors)
+    severe += [text for text in listed if not any(text in each for each in severe)]
     if not (found or severe):
         severe = [text for severity, text in said.order if severity != "VERBOSE"]
-    known = [text.strip() for text in told if text.strip()]
-    nodes = {each.node for each in found if each.node}
-    left = [
-        text.strip()
-        for text in dict.fromkeys(severe)
-        if not any(one in text or text.strip() in one for one in known)
-        and not ((alone := NODE_ALONE.search(text)) and alone["node"].strip() in nodes)
+    known = list(filter(None, (text.strip() for text in told)))
+    nodes = {each.node for each in found} - {""}
+    left = dict.fromkeys(text.strip() for text in severe)
+    return tuple(text for text in left if not (_is_told(text, known) or _only_names(text, nodes)))[
+        :MOST_UNKNOWN
     ]
-    return tuple(dict.fromkeys(left))[:MOST_UNKNOWN]
+
+
+def _is_told(text: str, known: Sequence[str]) -> bool:
+    return any(one in text or text in one for one in known)
+
+
+def _is_severe(severity: str, text: str) -> bool:
+    loud = severity in ("ERROR", "INTERNAL_ERROR") or (not severity and SEVERE.search(text))
+    return bool(loud) and not CONTEXT.search(text)
+
+
+def _only_names(text: str, nodes: Collection[str]) -> bool:
+    """Tell whether a text is the parser's word that one of some nodes is invalid."""
+    alone = NODE_ALONE.search(text)
+    return alone is not None and alone["node"].strip() in nodes

@@ -157,17 +157,22 @@ def prefixed(line: str) -> tuple[str, str, bool]:
     severity, bare = "", True
     text = line.strip().rstrip(",")[1:-1] if QUOTED.search(line) else line
     for _ in range(MOST_PREFIXES):
-        for prefix in PREFIXES:
-            match = prefix.search(text)
-            word = (match.groupdict().get("severity") or "").upper() if match else ""
-            if match and match.end() and (not word or word in SEVERITIES):
-                break
-        else:
+        match = next(filter(None, (_headed(prefix, text) for prefix in PREFIXES)), None)
+        if match is None:
             break
-        severity = severity or SEVERITIES.get(word, "")
-        bare = bare and prefix is _QUOTATION
+        severity = severity or SEVERITIES.get(_word(match), "")
+        bare = bare and match.re is _QUOTATION
         text = text[match.end() :]
     return severity, text.lstrip(), bare or not severity
+
+
+def _headed(prefix: re.Pattern[str], text: str) -> re.Match[str] | None:
+    match = prefix.search(text)
+    return match if match and match.end() and _word(match) in ("", *SEVERITIES) else None
+
+
+def _word(match: re.Match[str]) -> str:
+    return (match.groupdict().get("severity") or "").upper()
 
 
 def lacked_name(text: str) -> str:
@@ -209,27 +214,24 @@ class _Reader:
         if form in self._quiet:
             self._close()
             return
-        own = OWN_ENTRY.search(line)
-        if own:
-            severity, text, bare = "", line[own.end() :], False
-        else:
-            severity, text, bare = _of_json(line) or prefixed(line)
-        if bare and self._open and _goes_on(self._open[0], self._open[2], line):
-            kind, was, begun, number = self._open
-            self._open = kind, was, f"{begun}\n{line}", number
+        kind, severity, text = _kind_of(line)
+        if kind == "loose" and self._goes_on(line):
             return
         self._close()
-        kind = own["kind"] if own else "loose" if bare else "message"
-        if severity not in ("VERBOSE", "INFO") and len(self.heads) < MOST_MESSAGES and line.endswith(text):
-            self.heads.setdefault(text.strip(), line[: len(line) - len(text)])
         self._open = kind, severity, text, self._number
-        if (
-            kind == "message"
-            and severity in ("VERBOSE", "INFO")
-            and len(self._quiet) < MOST_FORMS
-            and not REASON.search(text)
-        ):
+        if severity not in ("VERBOSE", "INFO"):
+            if len(self.heads) < MOST_MESSAGES and line.endswith(text):
+                self.heads.setdefault(text.strip(), line[: len(line) - len(text)])
+        elif kind == "message" and len(self._quiet) < MOST_FORMS and not REASON.search(text):
             self._quiet.add(form)
+
+    def _goes_on(self, line: str) -> bool:
+        """Take a line that goes on with the text before it, and tell whether it does."""
+        if self._open is None or not _goes_on(self._open[0], self._open[2], line):
+            return False
+        kind, severity, begun, number = self._open
+        self._open = kind, severity, f"{begun}\n{line}", number
+        return True
 
     def _close(self) -> None:
         if self._open is None:
@@ -240,16 +242,20 @@ class _Reader:
             return
         if kind in ("message", "loose"):
             self._message("" if kind == "loose" else severity, text, number)
-            return
-        self.at.setdefault(text, number)
+        else:
+            self.at.setdefault(text, number)
+            self._own(kind, text)
+
+    def _own(self, kind: str, text: str) -> None:
+        """Take an entry of this project's own logs."""
         if kind == "missing":
             self.missing.append((text.strip(), text))
         elif kind == "parser error":
             self.refusals.append(_of_record(text))
-        elif kind == "native":
-            self.native.append(text)
-        elif kind == "failed" or (kind == "end" and not text.startswith("finished")):
-            self.errors.append(re.sub(r"\A\S+ ", "", text) if kind == "end" else text)
+        elif kind in ("native", "failed"):
+            (self.native if kind == "native" else self.errors).append(text)
+        elif kind == "end" and not text.startswith("finished"):
+            self.errors.append(re.sub(r"\A\S+ ", "", text))
         elif kind == "phase" and (failed := FAILED_PHASE.search(text)):
             self.phase = failed["phase"]
 
@@ -281,44 +287,32 @@ class _Reader:
             # It may be the logger's, the parser's or the library's own: it is tried as each.
             self.messages.append(Message("WARNING", text))
             self.native.append(text)
-        alone = None if severity else ALONE.search(text)
-        name = lacked_name(text) if severity not in ("VERBOSE", "INFO") else ""
-        name = name or ((alone["member"] or alone["name"]) if alone else "")
+        name = "" if severity in ("VERBOSE", "INFO") else lacked_name(text)
+        alone = None if severity or name else ALONE.search(text)
+        name = alone["member"] or alone["name"] if alone else name
         if name:
             self.missing.append((name, text))
         self._refusal(text)
 
     def _refusal(self, text: str) -> None:
-        parsing = PARSING.search(text)
-        if parsing:
+        if parsing := PARSING.search(text):
             self.operator, self.node = parsing["operator"], ""
-        named = NODE_NAME.search(text) if self.operator and BEGIN in text else None
-        if named:
+        if self.operator and BEGIN in text and (named := NODE_NAME.search(text)):
             self.node = named["plain"] or named["quoted"] or ""
-        for pattern in (REFUSED, LISTED, REFUSAL):
-            found = pattern.search(text if pattern is REFUSED else text.strip())
-            if not found:
-                continue
+        if found := REFUSED.search(text):
+            code = dict(enumerate(CODES)).get(int(found["code"]), "")
+            self.refusals.append(ParserError(found["text"], code, self.node, self.operator))
+        elif found := LISTED.search(text.strip()) or REFUSAL.search(text.strip()):
             said = found.groupdict()
-            code = said["code"]
-            if pattern is REFUSED:
-                code = CODES[int(code)] if int(code) < len(CODES) else ""
-                self.refusals.append(ParserError(said["text"], code, self.node, self.operator))
-            else:
-                operator = said["operator"] or said.get("by") or ""
-                self.refusals.append(ParserError(said["text"], code, said.get("node") or "", operator))
-            return
+            operator, node = said["operator"] or said.get("by") or "", said.get("node") or ""
+            self.refusals.append(ParserError(said["text"], said["code"], node, operator))
 
     def end(self) -> Said:
         self._close()
         if not self.phase and any(CALIBRATES.search(each.text) for each in self.messages):
             self.phase = "calibrate"
         outcome = Outcome(
-            "",
-            "",
-            "",
-            "",
-            "done",
+            *("", "", "", "", "done"),
             failed_phase=self.phase or None,
             messages=tuple(self.messages),
             parser_errors=tuple(self.refusals),
@@ -334,6 +328,14 @@ def read_log(lines: Iterable[str]) -> Said:
     for line in lines:
         reader.line(line)
     return reader.end()
+
+
+def _kind_of(line: str) -> tuple[str, str, str]:
+    """Return the kind of a line, its severity and its text: of an entry of our own, a message, or a line without a head."""
+    if own := OWN_ENTRY.search(line):
+        return own["kind"], "", line[own.end() :]
+    severity, text, bare = _of_json(line) or prefixed(line)
+    return "loose" if bare else "message", severity, text
 
 
 def _goes_on(kind: str, text: str, line: str) -> bool:

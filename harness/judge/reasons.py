@@ -1,5 +1,7 @@
 """Why a node did not run in the precision that it was to run in, from the tactics that the builder tried; pure.
 
+So of a record, and of one or two verbose build logs: each layer's precision, its reason, the changes by an upgrade.
+
 The builder minimises the time of the whole path, kernels and conversions between formats together. So the fastest
 kernel of a precision alone is no reason. Two ways of a layer are compared by their sums: the kernel's time, then the
 conversions from the formats that its inputs come in and to those that its outputs are read in. A Cast, Q or DQ beside
@@ -9,15 +11,18 @@ it is taken by its own price into each format, and costs nothing into its own; o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.case import Recipe
 from harness.judge.complaints import NO_IMPLEMENTATION, ended
+from harness.layers import names
 from harness.layers.datatype import WEIGHTS, precision_of, same_precision
-from harness.layers.names import is_compiled, is_region
+from harness.layers.names import is_compiled
 from harness.layers.operators import MULTIPLYING
+from harness.layers.precision import is_compute, is_region
+from harness.layers.tactics import BuildLog
 from harness.record.outcome import Combination, Conversion, Layer, Outcome, Tactics
 from harness.words import Precision, Typing, Word, said
 
@@ -97,7 +102,7 @@ class Reason:
         }[self.why]
         tried = f" ({'; '.join(self.formats[:_SHOWN])})" if self.why is Why.NO_KERNEL and self.formats else ""
         numbers = f": {self.numbers}" if self.numbers else ""
-        if is_region(self.layer):
+        if names.is_region(self.layer):
             numbers = numbers and f", its whole region timed{numbers}"
         elif self.why is Why.CONVERSION:
             numbers += f". Harmless to the speed: {said(self.ran).upper()} is the faster way here"
@@ -127,18 +132,24 @@ def reasons(
     """Return a reason for each node that multiplies and ran coarser than asked or allowed, or has no implementation."""
     tactics = {each.layer: each for each in outcome.tactics}
     layers = {node: layer for layer in outcome.layers for node in layer.onnx_nodes}
-    found = []
-    for node in outcome.nodes:
-        wanted = _wanted(node.op, wished.get(node.name), recipe)
-        got = ran.get(node.name)
-        if wanted and got in RANK and RANK[got] < RANK[wanted]:
-            asked = AskedNode(node.name, wanted, got)
-            found.append(_of_node(asked, layers.get(node.name), tactics, recipe))
-    texts = [message.text for message in outcome.messages]
-    missing = {ended(each["node"]) for text in texts if (each := NO_IMPLEMENTATION.search(text))}
+    found = [
+        _of_node(asked, layers.get(asked.node), tactics, recipe)
+        for asked in _coarser(outcome, recipe, ran, wished)
+    ]
+    texts = (NO_IMPLEMENTATION.search(message.text) for message in outcome.messages)
+    missing = {ended(match["node"]) for match in texts if match}
     found += [without(layer, tactics.get(layer)) for layer in sorted(missing)]
     # TensorRT for RTX prints no tactics.
     return tuple(each for each in found if outcome.tactics or each.why is not Why.NOT_SAID)
+
+
+def _coarser(
+    outcome: Outcome, recipe: Recipe, ran: Mapping[str, Precision], wished: Mapping[str, Precision]
+) -> Iterator[AskedNode]:
+    for node in outcome.nodes:
+        wanted, got = _wanted(node.op, wished.get(node.name), recipe), ran.get(node.name)
+        if wanted and got in RANK and RANK[got] < RANK[wanted]:
+            yield AskedNode(node.name, wanted, got)
 
 
 def _wanted(op: str, wished: Precision | None, recipe: Recipe) -> Precision | None:
@@ -156,7 +167,7 @@ def _of_node(asked: AskedNode, layer: Layer | None, tactics: Mapping[str, Tactic
     if layer is None:
         return asked.reason(Why.NOT_SAID)
     if is_compiled(layer.name) or layer.type == "Myelin":
-        return _of_region(asked, [each for name, each in tactics.items() if is_region(name)], layer)
+        return _of_region(asked, [each for name, each in tactics.items() if names.is_region(name)], layer)
     about = tactics.get(layer.name)
     if about is None:
         return asked.reason(Why.NOT_SAID, layer.name)
@@ -192,33 +203,35 @@ def judged(about: Tactics, asked: AskedNode, chosen: Combination | None, *, type
     """Return why a layer ran in one precision and not in a finer one."""
     of_wanted = [each for each in about.combinations if same_precision(asked.wanted, computes_in(each))]
     timed = [each for each in of_wanted if each.time_us is not None]
+    why = _untimed(of_wanted, typed=typed) if not timed else Why.NOT_SAID
     formats = tuple(each.formats for each in of_wanted)
-    reason = replace(asked.reason(Why.NOT_SAID, about.layer), formats=formats)
+    reason = replace(asked.reason(why, about.layer), formats=formats)
+    return (
+        _compared(about, chosen, timed, reason) if timed and chosen and chosen.time_us is not None else reason
+    )
+
+
+def _untimed(of_wanted: Sequence[Combination], *, typed: bool) -> Why:
+    """Return why no combination of the wanted precision was timed."""
     if not of_wanted:
-        return replace(reason, why=Why.TYPED if typed else Why.NOT_OFFERED)
-    if timed:
-        return _compared(about, chosen, timed, reason) if chosen and chosen.time_us is not None else reason
+        return Why.TYPED if typed else Why.NOT_OFFERED
     if any(each.short_of_memory for each in of_wanted):
-        return replace(reason, why=Why.OUT_OF_MEMORY)
-    return replace(reason, why=Why.NO_KERNEL) if all(each.refused for each in of_wanted) else reason
+        return Why.OUT_OF_MEMORY
+    return Why.NO_KERNEL if all(each.refused for each in of_wanted) else Why.NOT_SAID
 
 
 def _compared(about: Tactics, chosen: Combination, timed: Sequence[Combination], reason: Reason) -> Reason:
-    fastest = min(timed, key=_us)
+    fastest, taken = min(timed, key=_us), way_us(about, chosen, chosen)
     slower = _us(fastest) > _us(chosen)
     numbers = f"its fastest kernel takes {_us(fastest):.2f} us, the chosen one {_us(chosen):.2f} us"
     ways = [(way, each) for each in timed if (way := way_us(about, each, chosen)) is not None]
-    taken = way_us(about, chosen, chosen)
     if taken is not None and len(ways) == len(timed):
         least, through = min(ways, key=lambda each: (each[0], each[1] is not fastest))
         if through is not fastest:
             numbers += f"; its cheapest way takes {through.tactic or 'another kernel'}, {_us(through):.2f} us"
-        return replace(
-            reason,
-            why=Why.SLOWER if slower else Why.CONVERSION,
-            numbers=f"{numbers}; with conversions {least:.2f} us against {taken:.2f} us",
-            toss_up=least <= taken * (1 + TOSS_UP),
-        )
+        numbers += f"; with conversions {least:.2f} us against {taken:.2f} us"
+        why = Why.SLOWER if slower else Why.CONVERSION
+        return replace(reason, why=why, numbers=numbers, toss_up=least <= taken * (1 + TOSS_UP))
     if taken is not None and _us(fastest) > taken * (1 + TOSS_UP):
         # Conversions can only add to it.
         return replace(reason, why=Why.SLOWER, numbers=f"{numbers}, {taken:.2f} us with its conversions")
@@ -260,14 +273,11 @@ def _beside_us(beside: Sequence[Conversion], own: str) -> float | None:
 def _converted_us(about: Tactics, side: str, at: int, own: str, chosen: str) -> float | None:
     """Return the price of converting a tensor from the format that comes in, or to the one that is read behind."""
     made = next((each for each in about.added if (each.side, each.at) == (side, at)), None)
-    if side == "in":
-        source, target = made.source if made else chosen, own
-    else:
-        source, target = own, made.target if made else chosen
-    if _same_memory(source, target):
+    # The source of an input, and the target of an output, are those of the conversion that was made.
+    ends = (made.source if made else chosen, own) if side == "in" else (own, made.target if made else chosen)
+    if _same_memory(*ends):
         return 0.0
-    plain = (each for each in about.prices if not each.side)
-    return next((each.time_us for each in plain if (each.source, each.target) == (source, target)), None)
+    return {(each.source, each.target): each.time_us for each in about.prices if not each.side}.get(ends)
 
 
 def _same_memory(source: str, target: str) -> bool:
@@ -288,19 +298,19 @@ def _strides(text: str) -> list[str]:
 
 def chosen_of(about: Tactics, got: Precision, tactic: str) -> Combination | None:
     """Return the combination that the engine holds, by its tactic, its precision and the conversions made."""
-    fits = [
-        each
-        for each in about.combinations
-        if each.time_us is not None and each.tactic == tactic and same_precision(got, computes_in(each))
-    ]
+    timed = (each for each in about.combinations if each.time_us is not None and each.tactic == tactic)
+    fits = [each for each in timed if same_precision(got, computes_in(each))]
     for made in about.added:
-        sides = [each.inputs if made.side == "in" else each.outputs for each in fits]
-        own = made.target if made.side == "in" else made.source
-        agreeing = [
-            each for each, side in zip(fits, sides, strict=True) if side[made.at : made.at + 1] == (own,)
-        ]
-        fits = agreeing or fits
+        fits = [each for each in fits if _fits(each, made)] or fits
     return min(fits, key=_us, default=None)
+
+
+def _fits(combination: Combination, made: Conversion) -> bool:
+    """Tell whether a combination has the format on the side of a conversion that was made."""
+    sides, own = (
+        (combination.inputs, made.target) if made.side == "in" else (combination.outputs, made.source)
+    )
+    return sides[made.at : made.at + 1] == (own,)
 
 
 def computes_in(combination: Combination) -> Precision:
@@ -314,3 +324,149 @@ def _us(combination: Combination) -> float:
 
 def _layouts(combination: Combination) -> tuple[str, ...]:
     return tuple(each.partition("(")[2] for each in combination.sides)
+
+
+# ---- the layers of a verbose build log
+
+_REFORMAT = "Reformatting CopyNode for "
+_NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
+
+
+@dataclass(frozen=True)
+class BuiltLayer:
+    """A layer of a build: its precision ("" if not reported), its kernel's time in us, and the kernel.
+
+    `reason` tells why it runs in no finer precision that was offered, or has no kernel; else None.
+    """
+
+    name: str
+    precision: str
+    time_us: float | None
+    tactic: str
+    reason: Reason | None = None
+    multiplies: bool = True
+
+    @property
+    def reformats(self) -> bool:
+        """Tell whether it only converts a tensor."""
+        return self.name.startswith(_REFORMAT)
+
+    def __str__(self) -> str:
+        """Return precision, time and kernel in one line."""
+        time = "" if self.time_us is None else f"{self.time_us:.2f} us"
+        return " ".join(filter(None, (said(self.precision).upper(), time, self.tactic)))
+
+
+@dataclass(frozen=True)
+class LayerChange:
+    """A layer that runs otherwise in the new of two builds; a side without it is None."""
+
+    name: str
+    old: BuiltLayer | None
+    new: BuiltLayer | None
+
+    @property
+    def coarser(self) -> bool:
+        """Tell whether it lost precision; the inside of a region may run finer than its edges."""
+        hidden = self.new and not self.new.reason and names.is_region(self.new.name)
+        return bool(self.old and self.new and not hidden) and _rank(self.new) < _rank(self.old)
+
+    @property
+    def order(self) -> tuple[bool, bool, float]:
+        """Return the place among changes: lost precision first, then layers of one side last, then time."""
+        return not self.coarser, self.old is None or self.new is None, -self.slower_us
+
+    @property
+    def slower_us(self) -> float:
+        """Return by how many us the new kernel is slower; 0 if a time is missing."""
+        old, new = (each.time_us if each else None for each in (self.old, self.new))
+        return new - old if old is not None and new is not None else 0.0
+
+
+def built_layers(build: BuildLog) -> tuple[BuiltLayer, ...]:
+    """Return the layers of a build that was priced, in the log's order; of partitions only the engine's."""
+    priced = (name for name in build.layers if not build.engine or name in build.engine)
+    return tuple(_built(name, build) for name in dict.fromkeys([*priced, *build.engine]))
+
+
+def _built(name: str, build: BuildLog) -> BuiltLayer:
+    about, layer = build.of(name), build.engine.get(name)
+    if layer is None:
+        return BuiltLayer(name, "", None, "", _lacking(name, about) if build.lacking else None)
+    got = Precision(layer.precision)
+    built = BuiltLayer(
+        name,
+        "" if got is Precision.UNKNOWN else layer.precision,
+        None,
+        _kernel(layer),
+        None,
+        is_compute(layer),
+    )
+    if about is None:
+        return built
+    chosen = chosen_of(about, got, layer.tactic)
+    asked = AskedNode(name, Precision.INT8 if name in build.unquantised else got, got)
+    reason = _reason(about, asked, chosen)
+    # The inside of a region may run finer than its edges.
+    kept = built.multiplies if not is_region(layer) else reason and reason.why is Why.OUT_OF_MEMORY
+    return replace(built, time_us=chosen.time_us if chosen else None, reason=reason if kept else None)
+
+
+def _kernel(layer: Layer) -> str:
+    """Return the kernel's name; of one without, its runner and its number, which 7.x to 8.3 print as a decimal."""
+    if _NUMBER.fullmatch(layer.tactic):
+        number = int(layer.tactic, 16 if "x" in layer.tactic else 10)
+        return f"{layer.type} {number % (1 << 64):#x}"
+    return layer.tactic
+
+
+def _lacking(name: str, about: Tactics | None) -> Reason | None:
+    """Return why a layer of an unfinished build has no kernel; None if one was timed or the log gives no reason."""
+    if about is None or any(each.time_us is not None for each in about.combinations):
+        return None
+    reason = without(name, about)
+    return reason if reason.why in (Why.NO_KERNEL, Why.OUT_OF_MEMORY) else None
+
+
+def _reason(about: Tactics, asked: AskedNode, chosen: Combination | None) -> Reason | None:
+    """Return why the finest precision that was asked or offered was not taken; None if it was."""
+    offered = {asked.wanted, *map(computes_in, about.combinations)} & set(RANK)
+    finest = max(offered, key=lambda each: RANK[each], default=None)
+    if finest is None or RANK.get(asked.ran, 0) >= RANK[finest]:
+        return None
+    return judged(about, asked._replace(wanted=finest), chosen)
+
+
+def changes(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> tuple[LayerChange, ...]:
+    """Return the layers that changed precision or kernel or are of one side, lost precision first, then time."""
+    chains = {_ends(each.name): _key(each.name) for each in (*old, *new) if " + " in each.name}
+    olds, news = (
+        {chains.get(_ends(each.name)) or _key(each.name): each for each in side if not each.reformats}
+        for side in (old, new)
+    )
+    found = (LayerChange(name, olds.get(name), news.get(name)) for name in dict.fromkeys([*news, *olds]))
+    return tuple(sorted(filter(_differs, found), key=lambda each: each.order))
+
+
+def _differs(change: LayerChange) -> bool:
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return True
+    kernels = {each.tactic for each in (old, new) if each.multiplies and each.tactic}
+    return old.precision != new.precision or len(kernels) > 1
+
+
+def _key(name: str) -> str:
+    """Return the part of a layer's name that versions share: the last node of a chain; without PWN(...)."""
+    last = name if names.is_region(name) else names.split(name, (" + ",))[-1]
+    return ", ".join(each.name for each in names.taken_apart(last)) if "PWN(" in last else last
+
+
+def _ends(name: str) -> tuple[str, str]:
+    """Return the first and the last node of a chain `a + b + c`, or of a region `{ForeignNode[a...c]}`."""
+    parts = names.taken_apart(name)
+    return (parts[0].name, parts[-1].name) if parts else (name, name)
+
+
+def _rank(layer: BuiltLayer | None) -> float:
+    return RANK.get(Precision(layer.precision), 0) if layer and layer.precision else 0

@@ -1,9 +1,9 @@
 # ruff: noqa: E501  (patterns and texts stand on one line)
 r"""The signatures of diagnosis.yaml and the texts of texts.yaml: known causes, by patterns over an engine's messages.
 
-Patterns keep to the subset of regular expressions that means the same in Python and in JavaScript. Python compiles it
-with re.ASCII, JavaScript with the flag u. A difference between the two is either rewritten exactly (`.`, `$`, `\A`,
-`\Z`, `\s`, `(?P<name>`) or refused.
+Patterns keep to the subset of regular expressions that means the same in Python and in JavaScript; a test holds them to
+it. Python compiles it with re.ASCII, JavaScript with the flag u. Some differences are rewritten exactly (`.`, `$`, `\A`,
+`\Z`, `\s`, `(?P<name>`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from harness.case import Expectation, Link
 from harness.document import read_document
@@ -25,7 +25,7 @@ Where = Literal["errors", "parser", "warnings", "native", "any", "reasons", "mis
 PLACES: tuple[Where, ...] = get_args(Where)
 _BESIDE = ("near", "unless", "model")
 SAID = ("title", "cause", "advice")
-_TEXTS = (*SAID, "harmless")
+WORDED = (*SAID, "harmless")
 #: Parts that several patterns share, written {{NAME}} in them.
 _PARTS = {
     "END": r"(?:\.\)?\.?| In \w+ at [^\s)]+\)?|\.? due to insuff?icient workspace\. See verbose log for requested "
@@ -120,7 +120,7 @@ def _report(name: str, entry: dict[str, Any]) -> Expectation:
 
 
 def _signature(entry: dict[str, Any]) -> Signature:
-    texts = {name: " ".join(entry.get(name, "").split()) for name in _TEXTS}
+    texts = {name: " ".join(entry.get(name, "").split()) for name in WORDED}
     lists = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
     lists["reported"] = tuple(_report(entry["id"], each) for each in entry.get("reported", ()))
     fields: dict[str, Any] = {**entry, **texts, **lists, "patterns": _patterns(entry)}
@@ -156,23 +156,12 @@ def fits_claim(found: str, claimed: str) -> bool:
 
 # ---- patterns that mean the same in Python and in JavaScript
 
-#: One part of a pattern: an escape, a class, the beginning of a group, a repetition, or a single character.
-_TOKEN = re.compile(
-    r"(?P<escape>\\(?:x[0-9a-fA-F]{2}|.))"
-    r"|(?P<members>\[\^?\]?(?:\\.|[^\]\\])*\])"
-    r"|\(\?P<(?P<name>[A-Za-z]\w*)>"
-    r"|(?P<plain>\(\?(?::|<?[=!]))"
-    r"|(?P<special>\(\?.?)"
-    r"|(?P<repeat>(?:[*+?]|\{\d+(?:,\d*)?\})[?+]?)"
-    r"|(?P<one>.)",
-    re.DOTALL,
-)
-_IN_MEMBERS = re.compile(r"\\x[0-9a-fA-F]{2}|\\.|.", re.DOTALL)
-#: Forms in a character class that a later Python may read as a nested set, a difference, a union and so on.
-_SETS = re.compile(r"\A\[\^?\[|(?<!\\)(?:--|&&|~~|\|\|)")
+#: One part of a pattern: a class, the beginning of a named group, an escape, a repetition, or a single character.
+_TOKEN = re.compile(r"(?P<members>\[\^?\]?(?:\\.|[^\]\\])*\])|\(\?P<|\\.|\{\d+(?:,\d*)?\}|[^\\]", re.DOTALL)
 _SPACE = r" \t\n\r\f\v"
 #: No character follows an end; a dollar also matches before the last line break.
 _REWRITTEN = {
+    "(?P<": "(?<",
     r"\A": r"(?<![\s\S])",
     r"\Z": r"(?![\s\S])",
     r"\s": f"[{_SPACE}]",
@@ -182,101 +171,29 @@ _REWRITTEN = {
     "]": r"\]",
     "}": r"\}",
 }
-_SAME = frozenset(rf"\{letter}" for letter in "wWdDbBntrfv")
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
 _ANY = r"[\s\S]"
-_HEX = r"\x"
-
-
-class Unportable(ValueError):
-    """A part of a pattern that JavaScript lacks or reads differently, and its replacement, in a sentence."""
-
-
-class _Group(NamedTuple):
-    start: int
-    captures: int
-    negative: bool
 
 
 @cache
 def javascript(pattern: str) -> str:
-    """Return the source of the same expression in JavaScript, for the flag u; raises Unportable for a lacking form."""
-    made: list[str] = []
-    opened: list[_Group] = []
-    closed: _Group | None = None
-    captures = 0
-    for token in _TOKEN.finditer(pattern):
-        text, kind = token.group(), token.lastgroup
-        if kind in ("special", "name", "plain") or text == "(":
-            captures += kind == "name"
-            opened.append(_Group(token.start(), captures - (kind == "name"), text in ("(?!", "(?<!")))
-            if kind == "special":
-                raise Unportable(
-                    f"{text!r} is not in the subset that JavaScript shares; spell it out without it"
-                )
-            text = f"(?<{token['name']}>" if kind == "name" else text
-        elif text == ")" and opened:
-            closed = opened.pop()
-            if closed.negative and captures > closed.captures:
-                raise Unportable("a group is captured in what must not be there; capture none with (?:...)")
-            made.append(text)
-            continue
-        elif kind == "repeat":
-            _check_repeated(text, pattern[closed.start : token.start()] if closed else "", closed, captures)
-        else:
-            text = _members(text) if kind == "members" else _character(text)
-        closed = None
-        made.append(text)
-    return "".join(made)
+    """Return the source of the same expression in JavaScript, for the flag u; a test holds patterns to what both share."""
+    return _TOKEN.sub(_translated, pattern)
 
 
-def _check_repeated(text: str, repeated: str, group: _Group | None, captures: int) -> None:
-    if text.endswith("+") and text != "+":
-        raise Unportable(f"{text!r} never gives back what it took; write {text[:-1]!r}")
-    if group is None or text[0] == "?":
-        return
-    if captures > group.captures:
-        raise Unportable(
-            "a group is captured in a part that is repeated; capture the whole, or none with (?:...)"
-        )
-    if re.fullmatch(repeated, "", re.ASCII):
-        raise Unportable(f"{repeated!r} is repeated and may be empty; make it take a character")
+def _translated(token: re.Match[str]) -> str:
+    text = token.group()
+    if token["members"] and text != _ANY:
+        start = "[^" if text.startswith("[^") else "["
+        return start + re.sub(r"(?s)\\.|.", _member, text[len(start) : -1]) + "]"
+    bare = text[1:] if text[0] == "\\" else text
+    return _REWRITTEN.get(text, text if bare[0].isalnum() or bare[0] in _SYNTAX else bare)
 
 
-def _character(text: str) -> str:
-    if text in _REWRITTEN:
-        return _REWRITTEN[text]
-    if text[0] != "\\" or text in _SAME or text.startswith(_HEX):
-        if text == "{":
-            raise Unportable(r"'{' stands alone; write '\{'")
-        return text
-    if text == "\\":
-        raise Unportable(r"a backslash with nothing behind it ends the pattern; write '\\' for one")
-    if text[1].isalnum():
-        raise Unportable(f"{text!r} is not in the subset that JavaScript shares; spell it out without it")
-    return text if text[1] in _SYNTAX else text[1]
-
-
-def _members(text: str) -> str:
-    """Return a class; of the negated ones only the class of all characters may hold any."""
-    if text == _ANY:
-        return text
-    if found := _SETS.search(text):
-        raise Unportable(f"{found.group()!r} may mean a set of sets one day; put a backslash before its end")
-    start = "[^" if text.startswith("[^") else "["
-    return start + "".join(map(_member, _IN_MEMBERS.findall(text[len(start) : -1]))) + "]"
-
-
-def _member(text: str) -> str:
-    if text == r"\s":
-        return _SPACE
-    if text in (r"\w", r"\d", *(rf"\{letter}" for letter in "ntrfv"), r"\-") or text.startswith(_HEX):
-        return text
-    bare = text[-1]
-    if text[0] == "\\" and bare.isalnum():
-        raise Unportable(
-            f"{text!r} in a class is not in the subset that JavaScript shares; spell it out without it"
-        )
+def _member(found: re.Match[str]) -> str:
+    text, bare = found.group(), found.group()[-1]
+    if text[0] == "\\" and (bare.isalnum() or bare == "-"):
+        return _SPACE if bare == "s" else text
     return f"\\{bare}" if bare in _SYNTAX else bare
 
 

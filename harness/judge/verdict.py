@@ -1,4 +1,4 @@
-"""Holds a class against the claims about it; docs/results.md has the rules in short.
+"""Holds a class against the claims about it, and a cell against what was accepted of it (docs/results.md, in short).
 
 A claim is about levels: an engine builds, runs, gives the right numbers, and keeps the precision wanted. It is
 held to its own level alone: "it builds" is not broken by a lost precision. A failure that is claimed and does not
@@ -11,19 +11,41 @@ it builds had one. An engine that was only built, and is known elsewhere not to 
 When several claims cover a target the surest one is judged: measured before reported, one of the graph before one of
 a whole model, a summary after other reports; among equals the first in the variant's list. A precision that was lost,
 and that the graph alone asks for, is no regression against a source's claim.
+
+Beyond its class a cell is held to what was accepted of it: precision node by node, and latency. Fewer nodes asked for,
+or more that lost their precision, are a regression, whatever the class; a loss that is a toss-up alone varies. The
+latency is held to the same GPU's name alone, and to what one machine does from run to run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import get_args
 
-from harness.case import Expectation
-from harness.case.floor import Asked
-from harness.judge.classify import Classification
+from harness.case import Expectation, Variant
+from harness.case.floor import Asked, Missing, Side, gained, missing, named
+from harness.judge.classify import Classification, Wish
+from harness.judge.reasons import Reason
 from harness.judge.signatures import fits_claim
-from harness.words import CLASSES, GOOD, PREDICATE, UNJUDGED, Basis, Class, Level, Part, Verdict, to_do
+from harness.judge.timing import RUN_TO_RUN, bounds
+from harness.record.outcome import Outcome
+from harness.record.speaking import Gpu, took_part
+from harness.text import milliseconds
+from harness.words import (
+    CLASSES,
+    FINISHED,
+    GOOD,
+    PREDICATE,
+    UNJUDGED,
+    Basis,
+    Class,
+    Level,
+    Part,
+    Precision,
+    Verdict,
+    to_do,
+)
 
 #: Each is reached after those before it.
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -56,10 +78,9 @@ def judge(
     A failure of the expected class with another signature than the claimed one is `new`: another failure hides behind
     the same class. `failed_before` is the place of a measured failure on this target or an earlier version.
     """
-    cls = classification.cls
-    claim, told = surest(expectations), _told_of_a_run(expectations)
-    about_a_run = cls in GOOD | UNJUDGED or _broken(classification) in ("runs", "right numbers")
-    if claim and claim.outcome in GOOD and about_a_run:
+    cls, told = classification.cls, _told_of_a_run(expectations)
+    claim = surest(expectations)
+    if claim and claim.outcome in GOOD and _about_a_run(classification):
         claim = told or claim
     if cls in UNJUDGED:
         verdict = Verdict.INFRA if cls is Class.INFRA_ERROR else Verdict.NOT_RUN
@@ -68,17 +89,14 @@ def judge(
         return _unclaimed(classification)
     if cls is Class.BUILT and claim is told:
         return Judgement(Verdict.FAILS_WHEN_RUN, claim, _only_built(claim))
-    if claim.outcome in UNJUDGED:
-        verdict = Verdict.EXPECTED if cls in GOOD else Verdict.NEW
-        said = f"{_said(claim)}: {PREDICATE[claim.outcome]}; yet it ran here, and {PREDICATE[cls]}"
-    elif cls in GOOD:
-        verdict, said = _good(classification, claim, failed_before)
-    elif cls is Class.NEEDS_GPU_TO_BUILD and not _without_gpu(claim):
-        verdict = Verdict.NOT_RUN
-        said = f"{PREDICATE[cls]}; {_said(claim)} to {_ends(claim)}, and only a machine with a GPU would show"
-    else:
-        verdict, said = _failing(classification, claim, signature)
-    return Judgement(verdict, claim, said)
+    if cls in GOOD:
+        return Judgement(*_good(classification, claim, failed_before))
+    return Judgement(*_failing(classification, claim, signature))
+
+
+def _about_a_run(classification: Classification) -> bool:
+    unhurt = classification.cls in GOOD | UNJUDGED
+    return unhurt or _broken(classification) in ("runs", "right numbers")
 
 
 def surest(expectations: Sequence[Expectation]) -> Expectation | None:
@@ -91,17 +109,10 @@ def surest(expectations: Sequence[Expectation]) -> Expectation | None:
 
 
 def _unclaimed(classification: Classification) -> Judgement:
-    if classification.cls in GOOD:
-        return Judgement(
-            Verdict.EXPECTED,
-            None,
-            f"nothing is claimed about this cell; it {_does(classification)}" + _doubt(classification),
-        )
-    return Judgement(
-        Verdict.NEW,
-        None,
-        f"nothing is claimed about this cell; it {PREDICATE[classification.cls]}: {classification.reason}",
-    )
+    verdict, does = Verdict.EXPECTED, _does(classification) + _doubt(classification)
+    if classification.cls not in GOOD:
+        verdict, does = Verdict.NEW, f"{PREDICATE[classification.cls]}: {classification.reason}"
+    return Judgement(verdict, None, f"nothing is claimed about this cell; it {does}")
 
 
 def _told_of_a_run(expectations: Sequence[Expectation]) -> Expectation | None:
@@ -119,49 +130,62 @@ def _reaches_a_run(claim: Expectation) -> bool:
     return claim.outcome not in UNJUDGED and _failing_level(claim) in ("runs", "right numbers")
 
 
+def _ran(cls: Class, claim: Expectation) -> str:
+    return f"{_said(claim)}: {PREDICATE[claim.outcome]}; yet it ran here, and {PREDICATE[cls]}"
+
+
 def _only_built(claim: Expectation) -> str:
     return f"{_said(claim)} to {_ends(claim)}; it builds here, and only a run would show"
 
 
-def _good(classification: Classification, claim: Expectation, failed_before: str) -> tuple[Verdict, str]:
+def _good(
+    classification: Classification, claim: Expectation, failed_before: str
+) -> tuple[Verdict, Expectation, str]:
+    if claim.outcome in UNJUDGED:
+        return Verdict.EXPECTED, claim, _ran(classification.cls, claim)
     does, said = _does(classification), f"{_said(claim)} to {_ends(claim)}"
     if claim.outcome in GOOD:
-        return Verdict.EXPECTED, f"{does}, as {_said(claim)}" + _doubt(classification)
+        return Verdict.EXPECTED, claim, f"{does}, as {_said(claim)}" + _doubt(classification)
     if claim.outcome is Class.PRECISION_LOST and classification.unverified:
-        return Verdict.NEW, f"{said}; whether it still does is open{_doubt(classification)}"
+        return Verdict.NEW, claim, f"{said}; whether it still does is open{_doubt(classification)}"
     # Only a run shows numbers and run-time failures: an engine that was built and not run has disproved nothing.
     if classification.cls is Class.BUILT and _failing_level(claim) not in ("builds", "precision"):
-        return Verdict.NOT_RUN, _only_built(claim)
+        return Verdict.NOT_RUN, claim, _only_built(claim)
     if failed_before or claim.basis is Basis.MEASURED:
-        return Verdict.FIXED, f"{does}; {failed_before or said}"
-    return Verdict.NOT_REPRODUCED, f"{does}; {said}, which was measured nowhere and does not show here"
+        return Verdict.FIXED, claim, f"{does}; {failed_before or said}"
+    return Verdict.NOT_REPRODUCED, claim, f"{does}; {said}, which was measured nowhere and does not show here"
 
 
 def _failing(
     classification: Classification, claim: Expectation, signature: str | None
-) -> tuple[Verdict, str]:
+) -> tuple[Verdict, Expectation, str]:
     cls, reason = classification.cls, classification.reason
     broken, does = _broken(classification), PREDICATE[cls]
+    if claim.outcome in UNJUDGED:
+        return Verdict.NEW, claim, _ran(cls, claim)
+    if cls is Class.NEEDS_GPU_TO_BUILD and not _without_gpu(claim):
+        told = f"{does}; {_said(claim)} to {_ends(claim)}, and only a machine with a GPU would show"
+        return Verdict.NOT_RUN, claim, told
     if claim.outcome is cls and claim.level in (None, broken):
         return _as_claimed(cls, claim, signature)
     said = f"{_said(claim)} to {_ends(claim)}"
-    if broken not in _held(claim) and claim.outcome in GOOD:
-        return Verdict.NEW, f"{does}; {said}, which it does: {reason}"
     if broken not in _held(claim):
-        return Verdict.NEW, f"{does}, which is another way than claimed; {said}: {reason}"
+        good = f"{does}; {said}, which it does: {reason}"
+        other = f"{does}, which is another way than claimed; {said}: {reason}"
+        return Verdict.NEW, claim, good if claim.outcome in GOOD else other
     # A source's "works" covers only the parts it looked at. A measurement was judged by the same graph, and is held.
     if broken == "precision" and classification.derived and claim.basis is not Basis.MEASURED:
-        named = "by what the graph asks for, where nobody named a precision"
-        return Verdict.NEW, f"{does} {named}; {said}: {reason}"
-    return Verdict.REGRESSED, f"{does}; {said}: {reason}"
+        by = "by what the graph asks for, where nobody named a precision"
+        return Verdict.NEW, claim, f"{does} {by}; {said}: {reason}"
+    return Verdict.REGRESSED, claim, f"{does}; {said}: {reason}"
 
 
-def _as_claimed(cls: Class, claim: Expectation, signature: str | None) -> tuple[Verdict, str]:
+def _as_claimed(cls: Class, claim: Expectation, signature: str | None) -> tuple[Verdict, Expectation, str]:
     if claim.signature and signature and not fits_claim(signature, claim.signature):
         told = f"{PREDICATE[cls]} as {_said(claim)}, but by {signature} instead of {claim.signature}"
-        return Verdict.NEW, told
+        return Verdict.NEW, claim, told
     verdict = Verdict.EXPECTED if cls is Class.API_REMOVED else Verdict.KNOWN_FAILURE
-    return verdict, f"{PREDICATE[cls]}, as {_said(claim)}"
+    return verdict, claim, f"{PREDICATE[cls]}, as {_said(claim)}"
 
 
 def _without_gpu(claim: Expectation) -> bool:
@@ -231,3 +255,120 @@ def _doubt(classification: Classification) -> str:
     if not classification.unverified:
         return ""
     return f"; the precision of {', '.join(classification.unverified)} could not be verified"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of a cell: its outcome and class, its wish, why nodes ran coarser, and the GPU that took part."""
+
+    outcome: Outcome
+    classification: Classification
+    wish: Wish
+    reasons: Sequence[Reason] = ()
+    gpu: Gpu | None = None
+
+    @property
+    def product(self) -> str:
+        """Return the GPU's name, "" without one."""
+        return self.gpu.product if self.gpu else ""
+
+    @property
+    def side(self) -> Side:
+        """Return what the cell asks for, and what it lost."""
+        asked = asked_of(self.outcome, self.wish.nodes)
+        lost = frozenset(each.node for each in self.classification.lost)
+        names = frozenset(node.name for node in self.outcome.nodes)
+        return Side(asked, lost, frozenset(self.classification.unverified), names)
+
+    @property
+    def tossed(self) -> frozenset[str]:
+        """Return the nodes that another build may run as asked."""
+        return frozenset(each.node for each in self.reasons if each.toss_up)
+
+
+def asked_of(outcome: Outcome, wished: Mapping[str, Precision]) -> tuple[Asked, ...]:
+    """Return the nodes that are wished in a precision, with their operators."""
+    ops = {node.name: node.op for node in outcome.nodes}
+    return tuple(Asked(node, ops.get(node, ""), precision) for node, precision in wished.items())
+
+
+def against(judgement: Judgement, variant: Variant, claims: Sequence[Expectation], seen: Seen) -> Judgement:
+    """Return a judgement that holds the cell to its nearest measured claim, and to what the variant asked for then."""
+    claim = next((each for each in claims if each.basis is Basis.MEASURED), None)
+    cls = seen.classification.cls
+    if claim is None or cls in UNJUDGED:
+        return judgement
+    judgement = replace(judgement, part=_part(judgement, cls))
+    # A record without nodes does not tell what the graph asks for.
+    told = seen.wish.demanded and bool(seen.outcome.nodes)
+    found = _by_nodes(judgement, claim, variant.accepted, seen) if told else judgement
+    return found if _bad(found, cls) else _latency(found, claim, seen)
+
+
+def _part(judgement: Judgement, cls: Class) -> Part | None:
+    if judgement.verdict is not Verdict.REGRESSED:
+        return None
+    return "precision" if cls is Class.PRECISION_LOST else "class"
+
+
+def _bad(judgement: Judgement, cls: Class) -> bool:
+    return judgement.verdict is Verdict.REGRESSED or (judgement.verdict is Verdict.NEW and cls not in GOOD)
+
+
+def _by_nodes(
+    judgement: Judgement, claim: Expectation, accepted: Sequence[Asked] | None, seen: Seen
+) -> Judgement:
+    # A loss that was accepted without its nodes does not tell which others were kept.
+    named_then = claim.nodes or claim.outcome is not Class.PRECISION_LOST
+    both = named_then and {claim.outcome, seen.classification.cls} <= FINISHED
+    before, now = _accepted(claim, accepted or ()), seen.side
+    lacks = missing(before, now) if both else missing(before, now)._replace(lost=())
+    if any(lacks):
+        return _worse(judgement, claim, lacks, seen)
+    more = gained(before, now) if both and accepted is not None else ()
+    if more and judgement.verdict in (Verdict.EXPECTED, Verdict.KNOWN_FAILURE):
+        told = f"{judgement.sentence}; keeps more than was accepted: {named(more)}"
+        return replace(judgement, sentence=told, gained=more)
+    return judgement
+
+
+def _worse(judgement: Judgement, claim: Expectation, lacks: Missing, seen: Seen) -> Judgement:
+    tossed = not lacks.unasked and seen.tossed.issuperset(each.node for each in lacks.lost)
+    if tossed and seen.classification.cls is Class.PRECISION_LOST:
+        sentence = f"{named(lacks.lost)} was a toss-up, and another build may keep it; {judgement.sentence}"
+        return Judgement(Verdict.VARIES, judgement.expectation, sentence)
+    sentence, known = f"{lacks}; {judgement.sentence}", judgement.expectation or claim
+    own = claim.product in ("", seen.product)
+    if own or lacks.unasked or judgement.verdict is Verdict.REGRESSED:
+        return Judgement(Verdict.REGRESSED, known, sentence, judgement.part or "precision")
+    return Judgement(Verdict.NEW, known, sentence)
+
+
+def _accepted(claim: Expectation, asked: Sequence[Asked]) -> Side:
+    lost = frozenset(claim.nodes) if claim.outcome in FINISHED else frozenset()
+    return Side(tuple(asked), lost, frozenset(claim.untold), frozenset(each.node for each in asked) | lost)
+
+
+def _latency(judgement: Judgement, claim: Expectation, seen: Seen) -> Judgement:
+    """Call a cell regressed that is slower, beyond both intervals and the runs of one machine, on the same GPU."""
+    latency = seen.outcome.latency
+    same = claim.product and claim.product == seen.product
+    found = bounds(latency) if latency and same and claim.ms and _is_right(seen.classification.cls) else None
+    least = found.low / claim.ms[-1] - 1 if found else 0.0
+    if found is None or latency is None or least <= RUN_TO_RUN[latency.clock]:
+        return judgement
+    medians = f"{milliseconds(claim.ms[0])} → {milliseconds(found.median)}"
+    sentence = f"slower than was accepted: median {medians}, by {least:.0%} at least; {judgement.sentence}"
+    return Judgement(Verdict.REGRESSED, claim, sentence, "latency")
+
+
+def accepted_ms(cls: Class, outcome: Outcome) -> tuple[float, ...]:
+    """Return the latency to accept: median, least and most, to four digits; () if there is none to hold others to."""
+    held = outcome.latency if took_part(outcome) and _is_right(cls) else None
+    found = bounds(held) if held else None
+    return tuple(float(f"{each:.4g}") for each in found) if found else ()
+
+
+def _is_right(cls: Class) -> bool:
+    """Tell whether a latency means something: the time of an engine that fails or errs is no speed."""
+    return cls in FINISHED and cls is not Class.INACCURATE

@@ -225,18 +225,14 @@ def chip(
     `untold` are wanted nodes whose precision the engine does not report; they add a question mark ("INT8 1/2?"). Other
     nodes without a precision vanished rightly and do not count. Without layers it is empty.
     """
-    if not layers:
-        return ""
-    counted = [node for node in wanted if node in actual or node in untold]
-    if not counted:
-        ran_in = {layer.precision for layer in layers if layer.precision not in _UNINTERESTING}
+    counted = [node for node in wanted if node in {*actual, *untold}]
+    if not layers or not counted:
+        ran_in = {layer.precision for layer in layers} - _UNINTERESTING
         return "+".join(sorted(said(kind).upper() for kind in ran_in))
-    kinds = {wanted[node] for node in counted}
-    word = said(kinds.pop()).upper() if len(kinds) == 1 else "kept"
+    kinds, hidden = {said(wanted[node]).upper() for node in counted}, {*counted} & {*untold}
     kept = sum(same_precision(wanted[node], actual.get(node)) for node in counted)
-    if all(node in untold for node in counted):
-        return f"{word} ?"
-    return f"{word} {kept}/{len(counted)}{'?' if any(node in untold for node in counted) else ''}"
+    shown = f"{kept}/{len(counted)}" if len(hidden) < len(counted) else ""
+    return f"{kinds.pop() if len(kinds) == 1 else 'kept'} {shown}{'?' if hidden else ''}"
 
 
 def unwanted(

@@ -5,7 +5,7 @@ Such a failure is no fault of the version, and a later version that has it mends
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from packaging.version import Version
@@ -16,7 +16,7 @@ from harness.judge.signatures import load_signatures
 from harness.known.model import Known, TargetView, VariantView, Yet
 from harness.layers.datatype import precision_of
 from harness.matrix.operators import operator_tables, tables_around
-from harness.words import CLASSES, Basis, Class, Engine, Precision
+from harness.words import CLASSES, Basis, Class, Engine
 
 #: The signatures of a parser that refuses a type and an operator; the graph and the tables tell which.
 _TYPE, _OPERATOR = ("initializer-refused", "initializer-of-later-type"), "no-importer"
@@ -39,25 +39,30 @@ def not_yet(cell: Known, variant: VariantView, target: TargetView) -> Yet | None
 
 def _lacking(cell: Known, variant: VariantView, target: TargetView) -> Iterator[Yet]:
     """Yield what a refused graph holds that came with some version."""
-    found, signature = cell.static, cell.signature or ""
-    if cell.basis is Basis.LISTED and found and found.operator and found.restriction == "no importer":
-        yield from _operators([found.operator])
-    if came := _came().get(signature):
-        yield came
-    if signature in _TYPE:
-        kinds = {precision_of(each.split(" ")[0]) for each in variant.graph.types.values()}
-        names = sorted(str(kind).upper() for kind in kinds - {Precision.UNKNOWN})
-        yield from (Yet(name, release) for name in names if (release := _first_of(name)))
+    signature = cell.signature or ""
+    since_of = _types(variant) if signature in _TYPE else {}
     # Of a report without a cause too: no graph is read without an importer.
     if signature == _OPERATOR or (not signature and cell.stands is Class.PARSE_FAILED):
-        before, _ = tables_around(target.version)
-        yield from _operators(
-            node.op for node in variant.graph.nodes if before and node.op not in before.importers
-        )
+        since_of |= _operators(variant, target)
+    if cell.basis is Basis.LISTED and cell.static and cell.static.restriction == "no importer":
+        operator = cell.static.operator or ""
+        since_of[operator] = since(operator)
+    if came := _came().get(signature):
+        yield came
+    yield from (Yet(what, release) for what, release in since_of.items() if release)
 
 
-def _operators(names: Iterable[str]) -> Iterator[Yet]:
-    yield from (Yet(name, release) for name in names if (release := since(name)))
+def _types(variant: VariantView) -> dict[str, str]:
+    """Return the types of a graph, each with the first table that has it."""
+    kinds = {precision_of(each.split(" ")[0]) for each in variant.graph.types.values()}
+    return {name: _first_of(name) for name in sorted(str(kind).upper() for kind in kinds)}
+
+
+def _operators(variant: VariantView, target: TargetView) -> dict[str, str]:
+    """Return the operators of a graph that a version has no importer of, each with the first release that has."""
+    before, _ = tables_around(target.version)
+    every = (node.op for node in variant.graph.nodes if before and node.op not in before.importers)
+    return {name: since(name) for name in every}
 
 
 @cache

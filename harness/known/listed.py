@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,18 +13,14 @@ from packaging.version import Version
 from harness.case.graph_reader import Extents, GraphReader, attribute, inferred, name_at, subgraphs
 from harness.case.model import effective_name
 from harness.matrix import Target
-from harness.matrix.operators import (
-    Importer,
-    OperatorTable,
-    imported_since,
-    operator_tables,
-    restrictions,
-    tables_around,
-)
+from harness.matrix import operators as tabled
+from harness.matrix.operators import Fact, Importer, OperatorTable, operator_tables, tables_around
 from harness.words import Word
 
 #: A tensor's dimensions; None for a dimension that is not fixed.
 Shape = tuple[int | None, ...]
+#: Whether a restriction is kept; None if the graph does not decide.
+Answer = bool | None
 #: Attributes of Resize that the tables restrict; of its roundings they name all that ONNX has.
 _RESIZED = {
     "mode": ("nearest", "linear"),
@@ -38,7 +33,6 @@ _RESIZED = {
     ),
 }
 _MOST_K = 3840
-_REMAINDERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
 
 
 @dataclass(frozen=True)
@@ -67,12 +61,11 @@ class OperatorUse:
         """Return the dimensions of an input, None if the rank is unknown."""
         return _fixed(self.scope.shapes.get(self.given(index)))
 
-    def rank(self, index: int, *wanted: int) -> bool | None:
-        """Tell whether an input has one of these numbers of dimensions."""
-        shape = self.shape(index)
-        return None if shape is None else len(shape) in wanted
+    def kind(self, index: int) -> int | None:
+        """Return the element type of an input, None if it is unknown."""
+        return self.scope.types.get(self.given(index))
 
-    def constant(self, index: int) -> bool | None:
+    def constant(self, index: int) -> Answer:
         """Return True if an input is a constant or left out; None if nodes compute it from other tensors."""
         name = self.given(index)
         if not name or name in self.scope.constants:
@@ -98,32 +91,29 @@ class OperatorUse:
         return self.scope.value(self.given(index))
 
 
+#: A restriction or a condition of the tables.
+Condition = Callable[[OperatorUse], Answer]
+
+
 def _fixed(found: Extents | None) -> Shape | None:
     if found is None:
         return None
     return tuple(each if isinstance(each, int) and each >= 0 else None for each in found)
 
 
-def _all(*answers: bool | None) -> bool | None:
+def _all(*answers: Answer) -> Answer:
     return False if False in answers else None if None in answers else True
 
 
-def _zero(use: OperatorUse) -> bool | None:
-    """Tell whether the third input is zero throughout, or left out."""
-    values = use.values(2)
-    return not use.given(2) or (None if values is None else not np.any(values.astype(np.float32)))
-
-
-def _einsum(use: OperatorUse) -> bool | None:
+def _einsum(use: OperatorUse) -> Answer:
     terms = str(use.attribute("equation", "")).partition("->")[0].replace(" ", "").split(",")
-    if any("." in term or max(Counter(term).values(), default=0) > 1 for term in terms):
+    if any("." in term or len(set(term)) < len(term) for term in terms):
         return False
     sizes: dict[str, set[int | None]] = {}
     for at, term in enumerate(terms):
         for letter, size in zip(term, use.shape(at) or (None,) * len(term), strict=False):
             sizes.setdefault(letter, set()).add(size)
-    known = [size - {None} for size in sizes.values() if len(size) > 1]
-    return False if any(len(size) > 1 for size in known) else None if known else True
+    return _all(*(len(size) < 2 or (None if len(size - {None}) < 2 else False) for size in sizes.values()))  # noqa: PLR2004
 
 
 def _halves(found: list[object]) -> bool:
@@ -131,7 +121,7 @@ def _halves(found: list[object]) -> bool:
     return found[: len(found) // 2] == found[len(found) // 2 :]
 
 
-def _branches(use: OperatorUse, *, broadcast: bool) -> bool | None:
+def _branches(use: OperatorUse, *, broadcast: bool) -> Answer:
     if use.values(0) is not None:
         # Importers take the branch that a stored condition says, and no other.
         return True
@@ -140,17 +130,16 @@ def _branches(use: OperatorUse, *, broadcast: bool) -> bool | None:
     return None if answer is False and not broadcast and use.decided(0) else answer
 
 
-def _both_branches(use: OperatorUse, *, broadcast: bool) -> bool | None:
+def _both_branches(use: OperatorUse, *, broadcast: bool) -> Answer:
     named = use.attribute("then_branch"), use.attribute("else_branch")
     graphs = [graph for graph in named if isinstance(graph, onnx.GraphProto)]
     if len(graphs) < len(named):
         return None
-    answers: list[bool | None] = []
+    answers: list[Answer] = []
     scopes = [GraphReader(graph, use.scope) for graph in graphs]
     for one, two in zip(*(graph.output for graph in graphs), strict=False):
         shapes = _fixed(scopes[0].shapes.get(one.name)), _fixed(scopes[1].shapes.get(two.name))
-        answers.append(one.name != two.name)
-        answers.append(_alike(*shapes, broadcast=broadcast))
+        answers += [one.name != two.name, _alike(*shapes, broadcast=broadcast)]
     return _all(*answers)
 
 
@@ -161,18 +150,16 @@ def _loop_slices(use: OperatorUse) -> bool:
     return all(body.constants.issuperset(filter(None, node.input[1:3])) for body, node in slices)
 
 
-def _alike(one: Shape | None, two: Shape | None, *, broadcast: bool) -> bool | None:
+def _alike(one: Shape | None, two: Shape | None, *, broadcast: bool) -> Answer:
     if one is None or two is None:
         return None
     if not broadcast:
         return len(one) == len(two)
-    pairs = list(zip(reversed(one), reversed(two), strict=False))
-    if any(None not in pair and 1 not in pair and pair[0] != pair[1] for pair in pairs):
-        return False
-    return None if any(None in pair and pair[0] != pair[1] for pair in pairs) else True
+    pairs = zip(reversed(one), reversed(two), strict=False)
+    return _all(*(len({*pair}) == 1 or (None if None in pair else 1 in pair) for pair in pairs))
 
 
-def _loop_shapes(use: OperatorUse) -> bool | None:
+def _loop_shapes(use: OperatorUse) -> Answer:
     """Tell whether a Loop gathers nothing, and its body is declared to hand on the sizes that it takes."""
     body = next(iter(subgraphs(use.node)), onnx.GraphProto())
     shapes = GraphReader(body, use.scope).shapes
@@ -182,16 +169,16 @@ def _loop_shapes(use: OperatorUse) -> bool | None:
     return True if came == went and all(shape is not None and None not in shape for shape in came) else None
 
 
-def _resize_axes(use: OperatorUse) -> bool | None:
+def _resize_axes(use: OperatorUse) -> Answer:
     axes, shape = use.attribute("axes"), use.shape()
     if not isinstance(axes, list) or not use.given(2):
         return True
     return None if shape is None else axes == list(range(len(shape)))
 
 
-def _limit(use: OperatorUse) -> bool | None:
+def _limit(use: OperatorUse) -> Answer:
     # Before opset 10 K is an attribute.
-    k = use.attribute("k") if use.attribute("k") is not None else use.values(1)
+    k = use.attribute("k", use.values(1))
     # The tables say "less than"; 8.6.1, 10.6.0 and TensorRT for RTX were measured to take the limit itself.
     return None if k is None else bool(np.all(np.asarray(k) <= _MOST_K))
 
@@ -203,87 +190,126 @@ def _along_axis(use: OperatorUse, usual: int) -> int | None:
     return shape[axis]
 
 
-def _real(use: OperatorUse) -> bool | None:
+def _real(use: OperatorUse) -> Answer:
     shape = use.shape()
     return None if not shape or shape[-1] is None else len(shape) < 3 or shape[-1] == 1  # noqa: PLR2004
 
 
-def _parts_alike(use: OperatorUse) -> bool | None:
+def _parts_alike(use: OperatorUse) -> Answer:
     many, length = use.attribute("num_outputs"), _along_axis(use, 0)
     return length % many == 0 if isinstance(many, int) and many and length is not None else not many or None
 
 
-def _axes_all(use: OperatorUse) -> bool | None:
+def _axes_all(use: OperatorUse) -> Answer:
     axes, shape = use.values(1), use.shape()
-    if not use.given(1) or use.shape(1) == (0,) or axes is None:
-        return not use.given(1) or use.shape(1) == (0,)
-    return None if shape is None else len({int(each) % len(shape) for each in axes.ravel()}) == len(shape)
+    if not use.given(1) or use.shape(1) == (0,):
+        return True
+    if axes is None or shape is None:
+        return False if axes is None else None
+    return len({int(each) % len(shape) for each in axes.ravel()}) == len(shape)
 
 
-def _axes_or_sizes(use: OperatorUse) -> bool | None:
+def _axes_or_sizes(use: OperatorUse) -> Answer:
     extents, source = use.scope.shapes.get(use.given(0)), use.scope.producer(use.given(0))
     # The engine knows how many sizes a shape has, also where shape inference does not know them.
-    if use.listed("axes") or use.given(1) or (source is not None and source.op_type == "Shape"):
+    if use.listed("axes") or use.given(1) or (source and source.op_type == "Shape"):
         return True
     # A name that shape inference made up may stand for a size that the engine knows.
-    named = [each for each in extents or () if isinstance(each, str) and not each.startswith("unk__")]
-    return False if named else _static(use)
+    named = (isinstance(each, str) and not each.startswith("unk__") for each in extents or ())
+    return False if any(named) else _static(use)
 
 
-def _static(use: OperatorUse) -> bool | None:
+def _static(use: OperatorUse) -> Answer:
     shape = use.shape()
     return True if shape is not None and None not in shape else None
 
 
-def _remainder(use: OperatorUse) -> bool | None:
-    kind = use.scope.types.get(use.given(0))
-    return True if use.attribute("fmod", 0) else None if kind is None else kind in _REMAINDERS
+# The forms that most conditions have.
 
 
-def _position(use: OperatorUse) -> bool | None:
-    kind = use.scope.types.get(use.given(3)) if use.given(3) else onnx.TensorProto.INT64
-    return None if kind is None else kind == onnx.TensorProto.INT64
+def _typed(index: int, *wanted: int) -> Condition:
+    """Ask that an input is left out or of one of these types."""
+
+    def kept(use: OperatorUse) -> Answer:
+        kind = use.kind(index)
+        return not use.given(index) or (None if kind is None else kind in wanted)
+
+    return kept
 
 
-#: By name in operators.tsv: whether a use keeps a restriction or a condition, None if the graph does not decide.
-KEPT: Mapping[str, Callable[[OperatorUse], bool | None]] = {
-    "attention-attributes": lambda use: (
-        not (use.attribute("qk_matmul_output_mode", 0) or use.attribute("softcap", 0.0))
-    ),
-    "attention-outputs": lambda use: not any(use.node.output[1:]),
-    "attention-rank": lambda use: _all(*(use.rank(at, 4) for at in range(4) if use.given(at))),
+def _ranks(wanted: Collection[int], *places: int) -> Condition:
+    """Ask that those of these inputs that are given have one of some numbers of dimensions."""
+
+    def kept(use: OperatorUse) -> Answer:
+        shapes = (use.shape(index) for index in places if use.given(index))
+        return _all(*(None if shape is None else len(shape) in wanted for shape in shapes))
+
+    return kept
+
+
+def _constants(*places: int) -> Condition:
+    return lambda use: _all(*map(use.constant, places))
+
+
+def _zeros(*names: str) -> Condition:
+    return lambda use: not any(use.attribute(name, 0) for name in names)
+
+
+def _among(name: str, *wanted: object) -> Condition:
+    """Ask that an attribute has one of some values, by default the first."""
+    return lambda use: use.attribute(name, wanted[0]) in wanted
+
+
+def _without(ends: str, start: int, stop: int | None = None) -> Condition:
+    """Ask that a node has none of its inputs or outputs from one on."""
+    return lambda use: not any(getattr(use.node, ends)[start:stop])
+
+
+def _zero(use: OperatorUse) -> Answer:
+    """Tell whether the third input is zero throughout, or left out."""
+    values = use.values(2)
+    return not use.given(2) or (None if values is None else not np.any(values.astype(np.float32)))
+
+
+#: By name in operators.tsv: whether a use keeps a restriction or a condition.
+KEPT: Mapping[str, Condition] = {
+    "attention-attributes": _zeros("qk_matmul_output_mode", "softcap"),
+    "attention-outputs": _without("output", 1),
+    "attention-rank": _ranks({4}, 0, 1, 2, 3),
     "axes-all": _axes_all,
     "axes-or-sizes": _axes_or_sizes,
     "branches-alike": lambda use: use.values(0) is not None or _both_branches(use, broadcast=False),
     "branches-broadcast": lambda use: _branches(use, broadcast=True),
     "branches-rank": lambda use: _branches(use, broadcast=False),
-    "cache-axis": lambda use: use.attribute("axis", -2) == -2,  # noqa: PLR2004
-    "cache-rank": lambda use: _all(use.rank(0, 4), use.rank(1, 4)),
+    "cache-axis": _among("axis", -2),
+    "cache-rank": _ranks({4}, 0, 1),
     # Slice and Pad take the axes as the fourth input, others as the second.
     "constant-axes": lambda use: use.constant(3 if use.operator in {"Slice", "Pad"} else 1),
-    "constant-axis": lambda use: use.constant(1),
-    "constant-depth": lambda use: use.constant(1),
-    "constant-frames": lambda use: _all(use.constant(1), use.constant(2)),
-    "constant-k": lambda use: use.constant(1),
-    "constant-scale": lambda use: _all(use.constant(1), use.constant(2)),
+    "constant-axis": _constants(1),
+    "constant-depth": _constants(1),
+    "constant-frames": _constants(1, 2),
+    "constant-k": _constants(1),
+    "constant-scale": _constants(1, 2),
     "dilations-ones": lambda use: set(use.listed("dilations")) <= {1},
     "directions-alike": lambda use: (
         use.attribute("direction", "forward") != "bidirectional" or _halves(use.listed("activations"))
     ),
     "einsum-plain": _einsum,
-    "first-output": lambda use: not any(use.node.output[1:]),
+    "first-output": _without("output", 1),
     "k-limit": _limit,
-    "layout-zero": lambda use: not use.attribute("layout", 0),
+    "layout-zero": _zeros("layout"),
     "loop-shapes": _loop_shapes,
     "loop-slices": _loop_slices,
-    "no-antialias": lambda use: not use.attribute("antialias", 0),
-    "no-cache": lambda use: not any(use.node.input[4:]),
-    "no-indices": lambda use: not any(use.node.output[1:2]),
-    "no-input-forget": lambda use: not use.attribute("input_forget", 0),
-    "no-reduction": lambda use: use.attribute("reduction", "none") == "none",
-    "no-training-mode": lambda use: not use.attribute("training_mode", 0),
-    "norm-one-or-two": lambda use: use.attribute("p", 2) in {1, 2},
-    "remainder-of-integers": _remainder,
+    "no-antialias": _zeros("antialias"),
+    "no-cache": _without("input", 4),
+    "no-indices": _without("output", 1, 2),
+    "no-input-forget": _zeros("input_forget"),
+    "no-reduction": _among("reduction", "none"),
+    "no-training-mode": _zeros("training_mode"),
+    "norm-one-or-two": _among("p", 2, 1),
+    "remainder-of-integers": lambda use: (
+        bool(use.attribute("fmod", 0)) or _typed(0, onnx.TensorProto.INT32, onnx.TensorProto.INT64)(use)
+    ),
     "no-training": lambda use: False if use.constant(2) is False else _zero(use),
     "noop-without-effect": lambda use: bool(
         not use.attribute("noop_with_empty_axes", 0) or use.listed("axes") or use.given(1)
@@ -294,23 +320,23 @@ KEPT: Mapping[str, Callable[[OperatorUse], bool | None]] = {
     "plain-value": lambda use: (
         not {"sparse_value", "value_string", "value_strings"} & {item.name for item in use.node.attribute}
     ),
-    "pool-rank": lambda use: use.rank(0, 3, 4, 5),
-    "position-int64": _position,
-    "rank-3-to-4": lambda use: use.rank(0, 3, 4),
-    "rank-3-to-5": lambda use: use.rank(0, 3, 4, 5),
-    "rank-4": lambda use: use.rank(0, 4),
+    "pool-rank": _ranks({3, 4, 5}, 0),
+    "position-int64": _typed(3, onnx.TensorProto.INT64),
+    "rank-3-to-4": _ranks({3, 4}, 0),
+    "rank-3-to-5": _ranks({3, 4, 5}, 0),
+    "rank-4": _ranks({4}, 0),
     "real-input": _real,
-    "reduction-left-out": lambda use: use.attribute("reduction") is None,
+    "reduction-left-out": _among("reduction", None),
     "resize-axes": _resize_axes,
     "resize-modes": lambda use: all(
         use.attribute(name, known[0]) in known for name, known in _RESIZED.items()
     ),
-    "resize-policy": lambda use: use.attribute("keep_aspect_ratio_policy", "stretch") == "stretch",
+    "resize-policy": _among("keep_aspect_ratio_policy", "stretch"),
     "seed-ignored": lambda use: None if use.attribute("seed") is not None else True,
-    "sorted": lambda use: use.attribute("sorted", 1) == 1,
+    "sorted": _among("sorted", 1),
     "static-axis": lambda use: None if _along_axis(use, -1) is None else True,
     # Importer of 8.5 and 8.6: the values of an FP16 scale are read as FP32.
-    "scale-fp32": lambda use: use.scope.types.get(use.given(1)) != onnx.TensorProto.FLOAT16,
+    "scale-fp32": lambda use: use.kind(1) != onnx.TensorProto.FLOAT16,
     "static-shape": _static,
     "zero-point-zero": _zero,
 }
@@ -358,6 +384,11 @@ _FREE = frozenset(
     getattr(onnx.TensorProto, name)
     for name in ("UNDEFINED", "FLOAT", "FLOAT16", "DOUBLE", "INT8", "INT32", "INT64", "BOOL")
 )
+#: 8.6.1, 10.6.0 and TensorRT for RTX were measured to take a UINT8 image to an Identity, and to refuse an INT32 bias.
+_FREES = {
+    "Identity": _FREE | {onnx.TensorProto.UINT8},
+    "DequantizeLinear": _FREE - {onnx.TensorProto.INT32},
+}
 _OWN = ("", "ai.onnx")
 #: Domains whose operators no parser of TensorRT imports; of any other a plugin may be meant.
 _FOREIGN = ("ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "com.microsoft")
@@ -436,31 +467,25 @@ class StaticModel:
         self._unread = unread
         self._uses = tuple(uses(model, effective_name)) if model else ()
         self._plugins = plugins
-        self._answers: dict[tuple[int, str, tuple[bool, ...]], Objection | None] = {}
+        self._answers: dict[tuple[int, str, tuple[Fact, ...]], Objection] = {}
 
     def on(self, target: Target) -> tuple[Objection, ...]:
         """Return the findings of NVIDIA's tables about the model on a TensorRT; () for another engine."""
         before, after = tables_around(target.version)
-        if not target.traits.tabled:
-            words = f"NVIDIA's tables are not of {target.traits.product}"
-            return (Objection(State.UNKNOWN, "", "", words),)
-        if self._unread:
-            return (Objection(State.UNKNOWN, "", "", self._unread),)
-        if before is None:
-            words = f"the first table is of {operator_tables()[0].release}"
+        unread = "" if target.traits.tabled else f"NVIDIA's tables are not of {target.traits.product}"
+        unread = unread or self._unread
+        if unread or before is None:
+            words = unread or f"the first table is of {operator_tables()[0].release}"
             return (Objection(State.UNKNOWN, "", "", words),)
         version = ".".join(map(str, Version(target.version).release[:2]))
         sides = (self._against(before, version), self._against(after or before, version))
         found = (_between(*pair, before, after, version) for pair in zip(*sides, strict=True))
-        return tuple(dict.fromkeys(each for each in found if each))
+        return tuple(dict.fromkeys(each for each in found if each.state is not State.CLEAR))
 
-    def _against(self, table: OperatorTable, version: str) -> Iterator[Objection | None]:
+    def _against(self, table: OperatorTable, version: str) -> Iterator[Objection]:
         """Yield the finding of a table on each node, with the facts that a version has beside the table's release."""
-        releases = Version(version), Version(table.release)
         for at, use in enumerate(self._uses):
-            importer = table.importers.get(use.operator)
-            facts = importer.facts if importer else ()
-            key = at, table.release, tuple(fact.holds(*releases) for fact in facts)
+            key = at, table.release, tuple(_facts(table.importers.get(use.operator), table, version))
             if key not in self._answers:
                 self._answers[key] = _judged(use, table, version, plugins=self._plugins)
             yield self._answers[key]
@@ -479,10 +504,14 @@ class StaticModel:
         return f"opset {self.opset} is above {highest}, the highest that the table names; that alone blocks nothing"
 
 
-def _judged(use: OperatorUse, table: OperatorTable, version: str, *, plugins: bool) -> Objection | None:
+def _facts(importer: Importer | None, table: OperatorTable, version: str) -> list[Fact]:
+    """Return the facts of an importer that a version has, or its table's release."""
+    releases = Version(version or table.release), Version(table.release)
+    return [fact for fact in (importer.facts if importer else ()) if fact.holds(*releases)]
+
+
+def _judged(use: OperatorUse, table: OperatorTable, version: str, *, plugins: bool) -> Objection:
     state, words = against(use, table, version, plugins=plugins)
-    if state is State.CLEAR:
-        return None
     first = None
     if state is State.BLOCKED:
         later = operator_tables()[operator_tables().index(table) + 1 :]
@@ -494,8 +523,8 @@ def _judged(use: OperatorUse, table: OperatorTable, version: str, *, plugins: bo
 
 def _is_dropped(use: OperatorUse, table: OperatorTable, version: str) -> bool:
     """Tell whether nothing restricts a node but what its importer does not read."""
-    importer, releases = table.importers[use.operator], (Version(version), Version(table.release))
-    facts = (fact for fact in importer.facts if fact.holds(*releases))
+    importer = table.importers[use.operator]
+    facts = _facts(importer, table, version)
     other = [fact.condition for fact in facts if fact.state != State.IGNORED]
     return all(KEPT[name](use) for name in (*importer.restrictions, *other))
 
@@ -504,37 +533,33 @@ def against(
     use: OperatorUse, table: OperatorTable, version: str = "", *, plugins: bool = False
 ) -> tuple[State, str]:
     """Return the verdict of a table on a node, and why in words, "" for none; `version` is the engine's."""
-    importer = table.importers.get(use.operator)
+    importer, domain = table.importers.get(use.operator), use.node.domain
     if use.operator == _FUNCTION:
         return (
             (State.CLEAR, "") if importer else (State.BLOCKED, "no importer of a function of the model's own")
         )
-    if use.node.domain not in _OWN:
-        if use.node.domain.startswith(_FOREIGN) and not plugins and importer is None:
-            return State.BLOCKED, f"no importer of an operator of {use.node.domain}"
-        return State.UNKNOWN, f"an operator of {use.node.domain}, which needs a plugin"
-    if importer is None:
-        # An operator outside of ONNX may be a plugin, TensorRT's own too.
-        if onnx.defs.has(use.operator) or any(use.operator in each.importers for each in operator_tables()):
-            return State.BLOCKED, _NO_IMPORTER
-        return State.UNKNOWN, "needs a plugin, for ONNX has no such operator"
-    return _restricted(use, importer, Version(version or table.release), Version(table.release))
+    if domain not in _OWN:
+        if domain.startswith(_FOREIGN) and not plugins and importer is None:
+            return State.BLOCKED, f"no importer of an operator of {domain}"
+        return State.UNKNOWN, f"an operator of {domain}, which needs a plugin"
+    if importer:
+        return _restricted(use, importer, _facts(importer, table, version))
+    # An operator outside of ONNX may be a plugin, TensorRT's own too.
+    if onnx.defs.has(use.operator) or any(use.operator in each.importers for each in operator_tables()):
+        return State.BLOCKED, _NO_IMPORTER
+    return State.UNKNOWN, "needs a plugin, for ONNX has no such operator"
 
 
-def _restricted(use: OperatorUse, importer: Importer, release: Version, table: Version) -> tuple[State, str]:
+def _restricted(use: OperatorUse, importer: Importer, facts: Iterable[Fact]) -> tuple[State, str]:
     """Return the verdict of the types and restrictions of an importer on a node, with the facts of a release."""
-    lacking = [kind for kind in _kinds(use) if kind not in importer.types]
-    if lacking:
-        return State.BLOCKED, f"not in {lacking[0]}"
-    answers = [(State.BLOCKED, KEPT[name](use), restrictions()[name]) for name in importer.restrictions]
-    answers += [
-        (State(fact.state), KEPT[fact.condition](use), f"{fact.words} ({fact.link})")
-        for fact in importer.facts
-        if fact.holds(release, table)
-    ]
+    for kind in _kinds(use):
+        if kind not in importer.types:
+            return State.BLOCKED, f"not in {kind}"
+    rows = [(State.BLOCKED, name, tabled.restrictions()[name]) for name in importer.restrictions]
+    rows += [(State(fact.state), fact.condition, f"{fact.words} ({fact.link})") for fact in facts]
     found: dict[State, list[str]] = {}
-    for state, kept, words in answers:
-        if not kept:
+    for state, name, words in rows:
+        if not (kept := KEPT[name](use)):
             found.setdefault(state if kept is False else State.RESTRICTED, []).append(words)
     worst = min(found, key=list(State).index, default=State.CLEAR)
     return worst, "; ".join(found.get(worst, ()))
@@ -546,47 +571,36 @@ def _kinds(use: OperatorUse) -> Iterable[str]:
     The rows of QuantizeLinear and DequantizeLinear list the types of the first input alone.
     """
     quantises = use.operator in {"QuantizeLinear", "DequantizeLinear"}
+    free = _FREES.get(use.operator, _FREE)
     for at, name in enumerate((*use.node.input, *use.node.output)):
         kind = use.scope.types.get(name, onnx.TensorProto.UNDEFINED)
-        # A UINT8 image goes through an Identity: 8.6.1, 10.6.0 and TensorRT for RTX were measured to take it.
-        if kind == onnx.TensorProto.UINT8 and use.operator == "Identity":
+        if kind in free:
             continue
-        if kind in _LISTED and (at == 0 or not quantises):
-            yield _LISTED[kind]
-        elif kind == onnx.TensorProto.INT32 and at == 0 and use.operator == "DequantizeLinear":
-            # Of a bias: 8.6.1, 10.6.0 and TensorRT for RTX were measured to refuse it.
-            yield "INT32"
-        elif kind not in _LISTED and kind not in _FREE:
+        if kind not in _LISTED:
             yield onnx.TensorProto.DataType.Name(kind)
+        elif at == 0 or not quantises:
+            yield _LISTED[kind]
 
 
 def _between(
-    one: Objection | None,
-    other: Objection | None,
-    before: OperatorTable,
-    after: OperatorTable | None,
-    version: str,
-) -> Objection | None:
+    one: Objection, other: Objection, before: OperatorTable, after: OperatorTable | None, version: str
+) -> Objection:
     """Return the finding on a node of a version between two tables, or beyond the last."""
-    came = imported_since(one.operator or "") if one and one.restriction == _NO_IMPORTER else ""
-    if one and came and Version(version) < Version(came):
+    came = tabled.imported_since(one.operator or "") if one.restriction == _NO_IMPORTER else ""
+    if came and Version(version) < Version(came):
         return replace(one, first=None, restriction=f"{_NO_IMPORTER} before {came}")
-    if one and came and after:
+    if came and after:
         return other
-    if after is None:
-        # Beyond the last table an importer stays, and a missing one may have come.
-        since = f"{came} imports it, and " if came else ""
-        words = f"{since}the last table is of {before.release}: {one.restriction}" if one else ""
-        return Objection(State.UNKNOWN, one.node, one.operator, words) if one else None
-    if (one and one.state) == (other and other.state):
+    if one.state is (other.state if after else State.CLEAR):
         return one
-    found = one or other
-    assert found is not None  # noqa: S101  (one of them is, for they differ)
-    answers = (each.restriction if each else "nothing against it" for each in (one, other))
-    words = "; ".join(
-        f"{table.release}: {answer}" for table, answer in zip((before, after), answers, strict=True)
-    )
-    return Objection(State.UNKNOWN, found.node, found.operator, words)
+    if after:
+        sides = ((before, one), (after, other))
+        said = (f"{table.release}: {each.restriction or 'nothing against it'}" for table, each in sides)
+        return Objection(State.UNKNOWN, one.node, one.operator, "; ".join(said))
+    # Beyond the last table an importer stays, and a missing one may have come.
+    since = f"{came} imports it, and " if came else ""
+    words = f"{since}the last table is of {before.release}: {one.restriction}"
+    return Objection(State.UNKNOWN, one.node, one.operator, words)
 
 
 def ranked(findings: Iterable[Objection]) -> tuple[Objection, ...]:

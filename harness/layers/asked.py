@@ -102,17 +102,18 @@ class _Graph(GraphReader):
 
     def fed(self, node: onnx.NodeProto) -> str:
         """Return how quantised data come to a node that multiplies or joins; "" in the usual way."""
-        if node.op_type not in MULTIPLYING and node.op_type != "Concat":
-            return ""
         # A weight may have a vector of one scale as it may have one for each channel.
-        data = [name for name in node.input if name not in self.constants]
-        sources = [source for source in map(self._source, data) if source]
+        data = (self._source(name) for name in node.input if name not in self.constants)
+        sources = list(filter(None, data))
         readers = [each for each in sources if dequantises(each.op_type) and len(each.input) > 1]
         if node.op_type == "Concat":
-            return UNLIKE_SCALES if len(set(map(self._scale, readers)) - {None}) > 1 else ""
-        if any(map(self._is_vector_of_one, readers)):
-            return VECTOR_OF_ONE
-        return next(filter(None, (self.fed(each) for each in sources if each.op_type == "Concat")), "")
+            return UNLIKE_SCALES if len({*map(self._scale, readers)} - {None}) > 1 else ""
+        if node.op_type in MULTIPLYING:
+            joined = (self.fed(each) for each in sources if each.op_type == "Concat")
+            return (
+                VECTOR_OF_ONE if any(map(self._is_vector_of_one, readers)) else next(filter(None, joined), "")
+            )
+        return ""
 
     def _is_vector_of_one(self, reader: onnx.NodeProto) -> bool:
         """Tell whether one scale is for the whole of a tensor that has more than one channel."""

@@ -60,25 +60,28 @@ def taken_apart(name: str) -> tuple[FusedNode, ...]:
 
 def _parts(name: str, how: str, depth: int) -> tuple[FusedNode, ...]:
     text = LABEL.sub("", COPY.sub("", name.strip()))
-    region = REGION.search(text)
-    if region and depth < DEEPEST:
-        ends = split(region["ends"].replace("...", " ... ", 1), (" ... ",))
-        if len(ends) > 1:
-            last = _parts("".join(ends[1:]), "and ends here; all between is in it", depth + 1)
-            return (*_parts(ends[0], "the region begins here", depth + 1), *last)[:MOST_PARTS]
-        if ends:
-            return _parts(ends[0], "the region", depth + 1)
-    merged = split(text, (" + ", " || ", " -> "))
-    if len(merged) > 1 and depth < DEEPEST:
-        return tuple(part for one in merged for part in _parts(one, how, depth + 1))[:MOST_PARTS]
-    pointwise = POINTWISE.search(text)
-    if pointwise and depth < DEEPEST:
-        inside = split(pointwise["inside"], (", ",))
-        return tuple(part for one in inside for part in _parts(one, "pointwise, merged", depth + 1))[
-            :MOST_PARTS
-        ]
+    inside = _inside(text, how) if depth < DEEPEST else None
+    if inside is not None:
+        return tuple(part for one, why in inside for part in _parts(one, why, depth + 1))[:MOST_PARTS]
     form = next((said for pattern, said in FORMS if pattern.search(text)), "")
     return (FusedNode(text, "; ".join(filter(None, (how, form)))),)
+
+
+def _inside(text: str, how: str) -> list[tuple[str, str]] | None:
+    """Return the names that a name is made of, each with how it comes to be there; None for the name of one node."""
+    region, pointwise = REGION.search(text), POINTWISE.search(text)
+    ends = split(region["ends"].replace("...", " ... ", 1), (" ... ",)) if region else []
+    if ends[1:]:
+        return [
+            (ends[0], "the region begins here"),
+            ("".join(ends[1:]), "and ends here; all between is in it"),
+        ]
+    if ends:
+        return [(ends[0], "the region")]
+    merged = split(text, (" + ", " || ", " -> "))
+    if merged[1:]:
+        return [(one, how) for one in merged]
+    return [(one, "pointwise, merged") for one in split(pointwise["inside"], (", ",))] if pointwise else None
 
 
 def split(text: str, signs: tuple[str, ...]) -> list[str]:

@@ -122,9 +122,8 @@ class Origins:
             self._follow(node)
         for node in reversed(after.node):
             self._trace_back(node)
-        self._produced = {
-            tensor for node in after.node for tensor in map(self._original, node.output) if tensor
-        }
+        outputs = (self._original(tensor) for node in after.node for tensor in node.output)
+        self._produced = set(filter(None, outputs))
 
     def of(self, node: onnx.NodeProto) -> tuple[str, ...]:
         """Return original node names in the model's order; () for an inserted node."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from harness.layers.compute import layer_precision
 from harness.layers.names import BEGIN, END
 from harness.layers.ort import read_ort
+from harness.layers.precision import layer_precision
 from harness.layers.tensorrt import read_inspector, read_verbose
 from harness.record.outcome import Layer, Node
 

@@ -202,6 +202,16 @@ class TacticsReader:
         self._next = ""
         self._quantised: set[str] = set()
         self._folded: set[str] = set()
+        #: The first pattern that is found takes the line.
+        self._takers = (
+            (_FORMATS, self._formats),
+            (_COSTS, self._costs),
+            (_ADDED, self._add),
+            *((pattern, self._list) for pattern in (_LISTED, _NAMED)),
+            *((pattern, self._join) for pattern in (_FUSED, _ENDS)),
+            (_WHOLE, self._whole),
+            (_CACHED, self._cached),
+        )
 
     def take(self, line: str) -> None:
         """Take the next line."""
@@ -218,28 +228,28 @@ class TacticsReader:
             self._line(line)
 
     def _line(self, line: str) -> None:
-        if found := _FORMATS.search(line):
-            self._combination(found["formats"], pricing=self._conversions or found["what"] == "Reformat")
-        elif found := _COSTS.search(line):
-            self._close()
-            self._conversions = bool(found["reformat"])
-            self._node = (found["node"] or "").strip()[:_NAME]
-            layer = "" if self._conversions else (found["layer"] or "").strip()[:_NAME]
-            self._named = bool(layer)
-            self._begin(layer)
-        elif found := _ADDED.search(line):
-            self._add(found)
-        elif found := _LISTED.search(line) or _NAMED.search(line):
-            self._list(found)
-        elif found := _FUSED.search(line) or _ENDS.search(line):
-            self._join(found)
-        elif found := _WHOLE.search(line):
-            self._whole(found)
-        elif found := _CACHED.search(line):
-            now = self._combination(found["formats"], pricing=self._conversions)
-            self._time(f"Tactic: {found['id']} Time: {found['ms']}", now)
-        elif self._open is not None:
+        for pattern, take in self._takers:
+            if found := pattern.search(line):
+                take(found)
+                return
+        if self._open is not None:
             self._runner(line, self._open)
+
+    def _formats(self, found: re.Match[str]) -> None:
+        self._combination(found["formats"], pricing=self._conversions or found["what"] == "Reformat")
+
+    def _costs(self, found: re.Match[str]) -> None:
+        """Take the head of a layer's block, or of a block of conversions."""
+        self._close()
+        self._conversions = bool(found["reformat"])
+        self._node = (found["node"] or "").strip()[:_NAME]
+        layer = "" if self._conversions else (found["layer"] or "").strip()[:_NAME]
+        self._named = bool(layer)
+        self._begin(layer)
+
+    def _cached(self, found: re.Match[str]) -> None:
+        now = self._combination(found["formats"], pricing=self._conversions)
+        self._time(f"Tactic: {found['id']} Time: {found['ms']}", now)
 
     def _whole(self, found: re.Match[str]) -> None:
         """Take a word on the build as a whole."""
@@ -401,10 +411,10 @@ def tactics_of(lines: Iterable[str], layers: Sequence[Layer], nodes: Sequence[No
         # A region is timed under its own name, and its kernels are listed under theirs.
         wanted |= set(filter(is_region, build.layers))
     if not layers:
-        wanted = {
-            name
-            for name, combinations in build.layers.items()
-            if combinations and all(each.time_us is None for each in combinations)
-        }
+        wanted = {name for name, tried in build.layers.items() if tried and not any(map(_timed, tried))}
     found = (build.of(name) for name in build.layers if name in wanted)
     return tuple(filter(None, found))[:_RECORDED]
+
+
+def _timed(combination: Combination) -> bool:
+    return combination.time_us is not None

@@ -17,8 +17,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.layers.compute import DECLARED_WEIGHTS
 from harness.layers.datatype import precision_of
+from harness.layers.precision import DECLARED_WEIGHTS
 from harness.record.outcome import Layer, TensorUse
 
 _SEPARATOR = re.compile("[\x1e\x1f]")

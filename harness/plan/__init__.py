@@ -177,8 +177,6 @@ def _outside_the_graph(recipe: Recipe) -> list[str]:
     lacking = []
     if recipe.typing is Typing.WEAK:
         lacking.append(f"weak typing ({', '.join(recipe.flags)})" if recipe.flags else "weak typing")
-    if recipe.typing is Typing.STRONG:
-        lacking.append("a strongly typed network")
     if recipe.calibrator:
         lacking.append(f"{recipe.calibrator.kind} calibration")
     if recipe.parser_flags:

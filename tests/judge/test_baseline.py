@@ -11,8 +11,8 @@ import pytest
 from harness.case import Case, Graph, Link, Precision, Variant
 from harness.case.floor import Asked
 from harness.case.measured import Baseline, Measured, Result, with_measured
-from harness.judge.baseline import accepted_ms, asked_of
 from harness.judge.cell import Judged, is_news, judge_cell
+from harness.judge.verdict import accepted_ms, asked_of
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, Combination, End, Latency, Layer, Node, Outcome, Stamps, Tactics

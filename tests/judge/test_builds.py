@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.judge.builds import BuiltLayer, built_layers, changes
-from harness.judge.reasons import Why
+from harness.judge.reasons import BuiltLayer, Why, built_layers, changes
 from harness.layers.tactics import read_tactics
 from tests.layers.test_tactics import (
     CALIBRATED,

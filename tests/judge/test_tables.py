@@ -12,10 +12,18 @@ from pathlib import Path
 import pytest
 
 from harness.judge import findings
-from harness.judge.anatomy import general, speaker, tables, take_apart
-from harness.judge.messages import MessageForm, groups, load_forms, meanings
 from harness.judge.signatures import load_signatures, load_texts
-from harness.judge.tables import explain
+from harness.judge.tables import (
+    MessageForm,
+    explain,
+    general,
+    groups,
+    load_forms,
+    meanings,
+    speaker,
+    tables,
+    take_apart,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -209,7 +217,7 @@ def test_parts_give_phase_meaning_and_remedy() -> None:
 
 def test_each_row_of_the_engines_table_is_whole() -> None:
     data = tables()
-    rows = [*data["methods"].values(), *(row for _, row in data["conditions"])]
+    rows = [*data["methods"].values(), *data["conditions"]]
     assert all(row["means"].endswith(".") and row["do"].endswith(".") for row in rows)
     phases = {row["phase"] for row in (*data["methods"].values(), *data["sources"].values())}
     assert phases <= set(data["phases"])

@@ -6,10 +6,9 @@ import dataclasses
 
 import pytest
 
-from harness.layers.compute import layer_precision
 from harness.layers.datatype import multiplied_in, precision_of
 from harness.layers.parse import parse_layers
-from harness.layers.precision import node_precision
+from harness.layers.precision import layer_precision, node_precision
 from harness.record.outcome import Layer, Node, TensorUse
 from harness.words import Precision
 from tests.layers.samples import nodes, text, verbose

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.case import load_cases, measured
-from harness.judge.baseline import accepted_ms
 from harness.judge.cell import judge_cell
+from harness.judge.verdict import accepted_ms
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.share.submission import read

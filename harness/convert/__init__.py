@@ -1,0 +1,1 @@
+"""Models with the types that an older engine ran in, written into the graph for strongly typed engines."""
