@@ -159,7 +159,7 @@ _PLACE = re.compile(
     r"\[(?P<file>\w+\.(?:cpp|cu|h|cc))::(?P<function>[\w:~<>]{1,200}?)(?:::\d+)?\]|at: [\w./]{0,200}?(?P<old>\w+\.(?:cpp|cu|h))::(?P<method>\w{1,80})::\d+|(?<![\w/.])(?P<plain>\w+\.(?:cpp|cu|h)):\d+"
 )
 _INTERFACE = re.compile(
-    r"\b(?P<interface>I[A-Z]\w{2,60})::(?P<method>[a-z]\w{1,60})\b|\A(?P<free>createInfer\w{1,20})(?=:)"
+    r"\b(?P<interface>I[A-Z]\w{2,60})::(?P<method>[a-z]\w{1,60})\b|\A(?P<free>createInfer\w{1,20})(?=:)|\((?P<said>[sg]et[A-Z]\w{1,60}) given "
 )
 _CONDITION = re.compile(
     r"condition: ([^\n]{1,300}?)(?:\s*\)?\s*(?: In \w+ at [^\n]*)?\Z|\n)|Assertion ([^\n]{1,300}?) failed|CHECK\(([^\n]{1,300}?)\) failed|: 0 \(([^\n]{1,200})\)\s*\Z"
@@ -210,7 +210,7 @@ def take_apart(text: str, head: str = "") -> Anatomy:
         _captured(place, "file", "old", "plain"),
         _captured(place, "function", "method").rpartition("::")[2],
         _captured(of, "interface"),
-        _captured(of, "method", "free"),
+        _captured(of, "method", "free", "said"),
         _captured(_CONDITION.search(text)).strip(),
         bool(_PLUGIN.search(text)),
     )
@@ -437,16 +437,16 @@ def _of_caller(said: Said, text: str) -> Finding | None:
     """Return a finding for an exception that a program or a library around TensorRT raised itself."""
     raised = _RAISED.match(text)
     frames = [frame for line in _before(said, text) for frame in _FRAME.findall(line.replace("\\", "/"))]
-    if raised is None or not frames:
+    row = next(row for row in tables()["raised"] if re.search(row["match"], raised["kind"] if raised else ""))
+    if raised is None or not (frames or row.get("alone")):
         return None
-    file, function = frames[-1]
+    file, function = frames[-1] if frames else ("", "")
     package = _PACKAGE.search(file)
     who = package[package.lastindex or 0] if package else "The program"
-    row = next(row for row in tables()["raised"] if re.search(row["match"], raised["kind"]))
-    where = f"The last call is {function} in {file.rpartition('/')[2]}"
-    cause = f"{where}{f' of {who}' if package else ', no installed package'}. {row['means']}"
+    where = f"The last call is {function} in {file.rpartition('/')[2]}{f' of {who}' if package else ''}. "
     title = f"{who} itself stopped with {raised['kind'].rpartition('.')[2]}"
-    return _made(said, text, Meaning("caller-stopped", title, cause, row["do"]))
+    told = Meaning("caller-stopped", title, (where if frames else "") + row["means"], row["do"])
+    return _made(said, text, told)
 
 
 def _made(said: Said, text: str, told: Meaning) -> Finding:
