@@ -39,7 +39,7 @@ from harness.convert.wishes import (
 from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.matrix import Target
-from harness.models.gate import deciding
+from harness.models.answers import deciding
 from harness.models.reading import read_beside
 from harness.record.outcome import Outcome
 from harness.record.store import Store

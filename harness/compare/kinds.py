@@ -310,11 +310,11 @@ def pair_of(
     found = like_with_like(Pair(after.wanted, old, new, claims, altered))
     if altered:
         found = replace(found, asks=(side_of(before, found.old), side_of(after, found.new)))
-    others = (*_others(before, old, found.old, "before"), *_others(after, new, found.new, "after"))
+    others = (*_others(before, old, found.old, "old"), *_others(after, new, found.new, "new"))
     return replace(found, others=others)
 
 
-def _others(variant: VariantView, cell: Known, chosen: Known, when: str) -> list[str]:
+def _others(variant: VariantView, cell: Known, chosen: Known, side: str) -> list[str]:
     """Return the results of a cell on further GPUs of the compute capability, that differ in kind."""
     if chosen.gpu is None or chosen.basis is not Basis.MEASURED:
         return []
@@ -324,7 +324,7 @@ def _others(variant: VariantView, cell: Known, chosen: Known, when: str) -> list
             found.setdefault((claim.compute_capability, claim.product), claim.outcome)
     capability, product = chosen.gpu
     return [
-        f"{PREDICATE[cls]} {when} on {gpu[1]}"
+        f"the {side} version {PREDICATE[cls]} on {gpu[1]}"
         for gpu, cls in found.items()
         if gpu and gpu[0] == capability and gpu[1] != product and standing(cls) != standing(chosen.stands)
     ]

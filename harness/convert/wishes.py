@@ -20,10 +20,9 @@ from harness.case.graph_reader import GraphReader, inferred, reads, sorted_nodes
 from harness.case.model import effective_name
 from harness.errors import HandledError
 from harness.layers.asked import asked
-from harness.layers.compute import is_compute, layer_precision
 from harness.layers.operators import MOVING
 from harness.layers.parse import Names, parse_layers
-from harness.layers.precision import node_precision
+from harness.layers.precision import is_compute, layer_precision, node_precision
 from harness.layers.tensorrt import tensor_use
 from harness.record.outcome import Layer, Node
 from harness.words import Precision
@@ -46,6 +45,7 @@ _KEPT = re.compile(
 _OF_SHAPES = frozenset({"Shape", "Size"})
 _BY_RULE = "by NVIDIA's rules: {}"
 _NARROW = (Precision.FP16, Precision.BF16)
+_TAKEN = (*_NARROW, Precision.INT8)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def as_it_ran(model: onnx.ModelProto, account: Account) -> Wishes:
         if known is Precision.UNKNOWN:
             wanted[node.name] = ruled.get(node.name, Precision.FP32)
             notes[node.name] = _BY_RULE.format("the account does not tell")
-        elif known is not None and not (known in (Precision.FP32, Precision.TF32) and node.op in MOVING):
+        elif known in _TAKEN or (known in FLOATS and node.op not in MOVING):
             wanted[node.name] = known
     graph = GraphReader(inferred(model))
     scales = _scaled(graph, _in_int8(graph, account.layers), account.scales)

@@ -1,16 +1,17 @@
-"""Tells how a model fares on a target, and from one target to another; pure."""
+"""Tells how a model fares on a target, from one target to another, and what decides for a CI; pure."""
 
 from __future__ import annotations
 
 import shlex
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import onnx
 from msgspec import structs
+from packaging.version import Version
 
 from harness.compare.kinds import Kind, Pair
 from harness.judge.cell import Judged
@@ -21,7 +22,11 @@ from harness.known.listed import State, Static
 from harness.known.model import Known
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
-from harness.words import CLASSES, FINISHED, OF_SIZES, UNJUDGED, Basis, Class, Precision, Word
+from harness.matrix import Target
+from harness.words import CLASSES, FINISHED, OF_SIZES, PREDICATE, UNJUDGED, Basis, Class, Precision, Word
+
+#: Answers that one sentence names.
+_MOST_NAMED = 3
 
 
 class Trouble(Word):
@@ -250,3 +255,104 @@ class ModelStep:
         found = after.troubles - self.before.troubles - {Trouble.INT8_LOSS} if fails else frozenset()
         loses = after.judged.demanded and (Kind.PRECISION_LOST in kinds or self.pair.left)
         return found | {Trouble.INT8_LOSS} if loses else found
+
+
+def deciding(targets: Iterable[Target], named: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the targets that decide, in the matrix's order: those that are named, else the newest of each engine."""
+    every = list(targets)
+    if named:
+        return tuple(each.name for each in every if each.name in named)
+    newest: dict[str, Target] = {}
+    for each in every:
+        first = newest.setdefault(each.engine, each)
+        if Version(each.version) > Version(first.version):
+            newest[each.engine] = each
+    return tuple(each.name for each in every if newest[each.engine] is each)
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """The sentence on what decided; it is `broken` by a trouble to fail on, or `unknown`, as something is missing."""
+
+    sentence: str
+    broken: bool = False
+    unknown: bool = False
+
+
+def verdict(  # noqa: PLR0913  (all that a command line says of it)
+    answers: Sequence[Answer],
+    steps: Sequence[ModelStep],
+    *,
+    decides: Sequence[str],
+    required: Collection[str] = (),
+    fail_on: Collection[Trouble] = (),
+    allow_left_out: bool = False,
+) -> GateVerdict:
+    """Return the verdict of answers on the targets that decide, or of the steps from one to another."""
+    asked = [each for each in answers if each.target in decides]
+    worse = list(_worse(asked, steps, {*fail_on}))
+    if worse:
+        return GateVerdict(f"decided by {_first(worse)}", broken=True)
+    names, left = ", ".join(decides), _left_out(answers)
+    unknown = (
+        "" if any(each.ran for each in asked) else f"nothing that was asked ran, of {names}",
+        _first(_missing(each) for each in asked if _lacks(each, required, strictly=bool(steps))),
+        "" if allow_left_out else left,
+        _doubted(each for each in asked if each.troubles & {*fail_on}),
+    )
+    for why in filter(None, unknown):
+        return GateVerdict(f"not decided: {why}", unknown=True)
+    wrong = ", ".join(sorted(fail_on)) or "nothing to fail on"
+    fine = f"decided by {names}: none of {wrong}{_models(() if steps else asked)}"
+    return GateVerdict("; ".join(filter(None, (fine, left))))
+
+
+def _worse(asked: Iterable[Answer], steps: Sequence[ModelStep], fail_on: set[Trouble]) -> Iterator[str]:
+    """Yield each answer, or later side of a step, with a trouble to fail on that no made-up size explains."""
+    sides = [(each.after, each.worse, each.before.made_up or each.after.made_up) for each in steps]
+    for answer, troubles, doubt in sides or ((each, each.troubles, each.made_up) for each in asked):
+        if not doubt and troubles & fail_on:
+            yield _said(answer, troubles & fail_on)
+
+
+def _left_out(answers: Sequence[Answer]) -> str:
+    left = [_of(each) for each in answers if each.left_out]
+    return f"{len(left)} of {len(answers)} builds were left out by --seconds: {_first(left)}" if left else ""
+
+
+def _doubted(troubled: Iterable[Answer]) -> str:
+    doubted = _first(_of(each) for each in troubled if each.made_up)
+    return f"made-up sizes, {doubted}" if doubted else ""
+
+
+def _models(asked: Iterable[Answer]) -> str:
+    many = len({each.judged.cell.variant.name for each in asked})
+    return f", of {many} model{'s' * (many != 1)}" if many else ""
+
+
+def _lacks(answer: Answer, required: Collection[str], *, strictly: bool) -> bool:
+    """Tell whether a deciding answer is missing: the machinery failed, or nothing is known without a run."""
+    if answer.ran or answer.left_out:
+        return False
+    infra = answer.judged.classification.cls is Class.INFRA_ERROR
+    return infra or strictly or answer.target in required or answer.static.state is State.UNKNOWN
+
+
+def _of(answer: Answer) -> str:
+    return f"{answer.model} on {answer.target}"
+
+
+def _missing(answer: Answer) -> str:
+    return f"{_of(answer)} {PREDICATE[answer.judged.classification.cls]}"
+
+
+def _said(answer: Answer, found: Collection[Trouble]) -> str:
+    how = "is blocked" if answer.blocked else PREDICATE[answer.judged.classification.cls]
+    return f"{answer.target}: {answer.model} {how} ({', '.join(sorted(found))})"
+
+
+def _first(every: Iterable[str]) -> str:
+    told = list(every)
+    return "; ".join(told[:_MOST_NAMED]) + (
+        f"; and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
+    )

@@ -24,12 +24,9 @@ from harness.layers.operators import MULTIPLYING
 from harness.layers.parse import map_names
 from harness.models.answers import engine_made, ran
 from harness.models.graphs import Cutter
-from harness.models.own.inputs import made_up
+from harness.models.own.shapes import evaluated
+from harness.models.reading import bounded
 from harness.record.outcome import Node, ParserError
-from harness.run.child import ChildFailed, stream
-from harness.run.numbers.inputs import NotFeedable
-from harness.run.numbers.reference import reference
-from harness.run.prepared import memory_for
 from harness.words import OF_A_NODE, PREDICATE
 
 #: The bounds of a search: a try takes a tenth of a second, and a few seconds with a large model.
@@ -109,23 +106,18 @@ def _moves(operator: str) -> bool:
 
 def _seen(data: bytes, profiles: tuple[Profile, ...]) -> Mapping[str, onnx.ValueInfoProto]:
     """Return the types and shapes of all tensors in one run of the reference evaluator; none if it fails."""
-    try:
-        (found,) = stream(_run, data, profiles, seconds=_SECONDS, memory_mib=memory_for(len(data)))
-    except ChildFailed:
-        return {}
-    return {name: helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in found.items()}
+    found, _ = bounded(_run, data, profiles, size=len(data), seconds=_SECONDS)
+    return {name: helper.make_tensor_value_info(name, *kind) for each in found for name, kind in each.items()}
 
 
 def _run(data: bytes, profiles: tuple[Profile, ...]) -> Iterator[dict[str, tuple[int, tuple[int, ...]]]]:
     model = onnx.load_model_from_string(data)
     names = [name for node in model.graph.node for name in node.output if name]
-    try:
-        outputs = reference(model, made_up(model, profiles), also=names).outputs or {}
-    except (NotFeedable, ValueError):
-        outputs = {}
-    yield {
-        name: (helper.np_dtype_to_tensor_dtype(value.dtype), value.shape) for name, value in outputs.items()
-    }
+    for found in evaluated([model], profiles, also=names):
+        values = found.outputs or {}
+        yield {
+            name: (helper.np_dtype_to_tensor_dtype(each.dtype), each.shape) for name, each in values.items()
+        }
 
 
 def accused(judged: Judged, *, after_cut: bool = False) -> Iterator[Blocker]:

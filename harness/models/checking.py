@@ -15,11 +15,10 @@ from harness.case import Case
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.matrix import Matrix, load_matrix
-from harness.models.answers import Answer, ModelStep
+from harness.models.answers import Answer, ModelStep, deciding
 from harness.models.blockers import MOST_SECONDS as MOST_BLOCKERS_SECONDS
 from harness.models.deciding import Patterns
 from harness.models.further import Asking, Questions
-from harness.models.gate import deciding
 from harness.models.own.data import Given, OwnPrepared, built_with, fitted, read_libraries
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_case, own_model, word
 from harness.models.own.shapes import Shapes, parse_shapes

@@ -17,8 +17,7 @@ import onnx
 from harness.case import Case, Expectation, Recipe, Variant
 from harness.errors import HandledError
 from harness.matrix import Target
-from harness.models.matches import Conditions, Shape, places
-from harness.models.traits import TRAITS
+from harness.models.matches import TRAITS, Conditions, Shape, places
 from harness.plan import Cell, claims_about
 from harness.words import GOOD, SHOWS_NO_FAILURE, WHEN_RUN, Basis, Class, Role, Typing
 

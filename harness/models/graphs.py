@@ -38,6 +38,11 @@ RANDOM = frozenset(
 )
 
 
+def is_quantiser(operator: str) -> bool:
+    """Tell whether an operator quantises or dequantises."""
+    return bool(quantises(operator) or dequantises(operator))
+
+
 def outside(model: onnx.ModelProto) -> list[onnx.TensorProto]:
     """Return the initialisers whose values are not in the model but in files."""
     return [each for each in model.graph.initializer if not is_stored(each)]
@@ -223,7 +228,7 @@ class Cutter:
         wanted = set(self._outputs)
         for index in reversed([each for each in range(len(self.nodes)) if each not in gone]):
             node, made = self.nodes[index], set(filter(None, self.nodes[index].output))
-            moved = quantises(node.op_type) or dequantises(node.op_type) or made <= self._tensors.constants
+            moved = is_quantiser(node.op_type) or made <= self._tensors.constants
             typed = all(name in self.types and _typed(self.types[name]) for name in made)
             if made.isdisjoint(wanted) and (moved or not typed):
                 gone.add(index)

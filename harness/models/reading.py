@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -14,15 +14,33 @@ from google.protobuf.message import DecodeError
 from harness.bounded import LARGE, check_file
 from harness.case.graph_reader import STANDARD, opsets, subgraphs
 from harness.errors import HandledError
-from harness.layers.operators import dequantises, quantises
-from harness.models.graphs import copied, outside
+from harness.models.graphs import copied, is_quantiser, outside
+from harness.run.child import ChildFailed, stream
 from harness.run.numbers.wire import length_of
-from harness.run.prepared import Weights
+from harness.run.prepared import SECONDS, Weights, memory_for
 
 #: Bytes of a model above which no reference is computed: the evaluator would take minutes and many times the memory.
 MOST_EVALUATED = 512 << 20
 #: Bytes of a tensor that is read with the model in any case, and of a file of weights.
 _SMALL, _MOST = 64 << 10, 1 << 40
+
+
+def bounded(
+    function: Callable[..., Iterator[Any]],
+    *arguments: Any,  # noqa: ANN401  (those of the function)
+    size: int,
+    seconds: float = SECONDS,
+) -> tuple[list[Any], str]:
+    """Return the items of a generator function from a child that reads a model of this size, and how it failed.
+
+    The libraries that read a stranger's model may loop or crash.
+    """
+    found: list[Any] = []
+    try:
+        found.extend(stream(function, *arguments, seconds=seconds, memory_mib=memory_for(size)))
+    except ChildFailed as error:
+        return found, str(error)
+    return found, ""
 
 
 def read_model(file: Path, remedy: str) -> onnx.ModelProto:
@@ -47,7 +65,7 @@ def read_beside(file: Path, remedy: str) -> tuple[onnx.ModelProto, Weights | Non
         if sum(map(_length, beside)) <= MOST_EVALUATED:
             return _whole(file, model), None
         weights = _weights(file.parent.resolve(), beside)
-        scaled = (node for node in model.graph.node if quantises(node.op_type) or dequantises(node.op_type))
+        scaled = (node for node in model.graph.node if is_quantiser(node.op_type))
         named = {name for node in scaled for name in node.input[1:]}
         _take_in([each for each in beside if each.name in named or _length(each) <= _SMALL], file.parent)
     return model, weights
@@ -127,9 +145,7 @@ def count_quantisers(model: onnx.ModelProto) -> int:
     """Return the number of Q/DQ nodes of a model, those of branches and loops among them."""
     # DynamicQuantizeLinear does not count: it feeds integer operators.
     names = (node.op_type for node in (*model.graph.node, *inner_nodes(model.graph)))
-    return sum(
-        bool(quantises(name) or dequantises(name)) for name in names if name != "DynamicQuantizeLinear"
-    )
+    return sum(is_quantiser(name) for name in names if name != "DynamicQuantizeLinear")
 
 
 @contextlib.contextmanager

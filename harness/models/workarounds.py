@@ -16,15 +16,12 @@ from harness.known.listed import State
 from harness.models.answers import became, engine_made, kept, ran
 from harness.models.blockers import blamed
 from harness.models.graphs import outside, valid, with_shapes
-from harness.models.own.inputs import made_up
-from harness.models.reading import MOST_EVALUATED
+from harness.models.own.shapes import evaluated
+from harness.models.reading import MOST_EVALUATED, bounded
 from harness.models.rewrites import REWRITES, Rewrite
 from harness.record.outcome import Accuracy
-from harness.run.child import ChildFailed, stream
-from harness.run.numbers.inputs import NotFeedable
-from harness.run.numbers.reference import compare, reference
+from harness.run.numbers.reference import compare
 from harness.run.numbers.wire import Array
-from harness.run.prepared import SECONDS, memory_for
 from harness.words import Class
 
 
@@ -186,11 +183,8 @@ def _compared(
     elif len(data) > MOST_EVALUATED:
         why = f"no reference was computed: the model has {len(data) / 2**30:.1f} GiB"
     elif models:
-        given, memory = (data, models, profiles, dict(inputs)), memory_for(len(data))
-        try:
-            off.extend(stream(_numbers, *given, seconds=SECONDS, memory_mib=memory))
-        except ChildFailed as error:
-            why = f"the process that computes the reference {error}"
+        off, failed = bounded(_numbers, [data, *models], profiles, dict(inputs), size=len(data))
+        why = f"the process that computes the reference {failed}"
     left = iter(off)
     return [_tried(each, next(left, why) if each.gain else ()) for each in tried]
 
@@ -202,26 +196,18 @@ def _tried(found: _Attempt, off: tuple[Accuracy, ...] | str) -> Tried:
 
 
 def _numbers(
-    data: bytes, others: Sequence[bytes], profiles: tuple[Profile, ...], inputs: dict[str, Array]
+    models: Sequence[bytes], profiles: tuple[Profile, ...], inputs: dict[str, Array]
 ) -> Iterator[tuple[Accuracy, ...] | str]:
-    """Yield for each model how far its outputs are from the first one's; a sentence if that cannot be told."""
-    model = onnx.load_model_from_string(data)
-    try:
-        fed = inputs or made_up(model, profiles)
-    except (NotFeedable, ValueError) as refusal:
-        yield from (str(refusal) for _ in others)
-        return
-    wanted = reference(model, fed)
-    for other in others:
-        got = reference(onnx.load_model_from_string(other), fed)
+    """Yield for each model but the first how far its outputs are from that one's; a sentence if nobody can tell."""
+    found = evaluated(map(onnx.load_model_from_string, models), profiles, inputs)
+    wanted = next(found)
+    for got in found:
         if wanted.outputs is None or got.outputs is None:
             yield wanted.reason or got.reason
         else:
             # A Squeeze whose axes are named keeps an axis of size 1 that the model does not.
-            yield compare(
-                wanted.outputs,
-                {name: _as(wanted.outputs.get(name), array) for name, array in got.outputs.items()},
-            )
+            alike = {name: _as(wanted.outputs.get(name), array) for name, array in got.outputs.items()}
+            yield compare(wanted.outputs, alike)
 
 
 def _as(wanted: Array | None, array: Array) -> Array:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.case import Expectation
 from harness.engines import ENGINES
 from harness.judge.diagnosis import blank
-from harness.judge.names import load_names
 from harness.judge.signatures import Signature, load_signatures, load_texts
-from harness.known.cell import in_general, without_blanks
+from harness.known.cell import in_general
 from harness.known.model import Known, VariantView
+from harness.report.labels import examples, filled
 from harness.report.model import Results
-from harness.text import listed, one_line, some
+from harness.text import listed
 from harness.words import GOOD, SHOWS_NO_FAILURE, UNJUDGED, Basis, Engine, Role
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
@@ -25,18 +25,6 @@ _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
 _MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
 NO_GPU = "no GPU"
-_MOST_NAMES, _LONGEST_VALUE = 4, 80
-#: Blanks whose example would say nothing: another model has other nodes.
-_NOUNS = {
-    "node": "a layer",
-    "op": "the operator",
-    "tensor": "a tensor",
-    "why": "its last word",
-    "lower": "",
-    "ir": "N",
-    "opset": "N",
-    "most": "M",
-}
 #: Cells of a target that are looked through for the text.
 _MOST_TRIED = 20
 
@@ -144,7 +132,9 @@ def _related(own: str, text: str) -> tuple[tuple[str, str], ...]:
     """Return the other signatures that a text names in brackets."""
     named = set(re.findall(r"\(([a-z0-9]+(?:-[a-z0-9]+)+)\)", text)) - {own}
     return tuple(
-        (each.id, without_blanks(in_general(each).title)) for each in load_signatures() if each.id in named
+        (each.id, filled(in_general(each).title, examples(each.id)))
+        for each in load_signatures()
+        if each.id in named
     )
 
 
@@ -177,13 +167,13 @@ class _Book:
     def entry(self, signature: Signature) -> ErrorEntry:
         said = in_general(signature)
         texts = self._texts(signature)
-        values = _examples(signature, texts)
+        values = examples(signature.id)
         return ErrorEntry(
             id=signature.id,
-            title=_filled(said.title, values),
-            cause=_filled(said.cause, values),
-            advice=_filled(said.advice, values),
-            harmless=_filled(blank(signature.harmless), values),
+            title=filled(said.title, values),
+            cause=filled(said.cause, values),
+            advice=filled(said.advice, values),
+            harmless=filled(blank(signature.harmless), values),
             kind=signature.kind,
             operator=signature.operator,
             texts=texts,
@@ -292,32 +282,6 @@ class _Book:
             f"{name} {listed([_versioned(*each) for each in found.items()])}"
             for name, found in versions.items()
         )
-
-
-def _examples(signature: Signature, texts: Sequence[ShownText]) -> dict[str, str]:
-    """Return what fills the blanks of an entry: the names that a version took away, else its first text's own words."""
-    found: dict[str, str] = {}
-    for text in (
-        *(each.text for each in texts),
-        *(each.text for each in load_texts() if each.id == signature.id),
-    ):
-        for pattern in signature.patterns:
-            match = pattern.regex.search(text)
-            groups = match.groupdict() if match else {}
-            found = {
-                **{name: one_line(value, _LONGEST_VALUE) for name, value in groups.items() if value},
-                **found,
-            }
-    row = next((row for row in load_names() if row.signature == signature.id), None)
-    if row:
-        found |= {"name": some(row.names, _MOST_NAMES), "now": row.now, "since": row.since}
-    return {**found, **_NOUNS}
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a text whose blanks, <node>, hold an example, or a noun."""
-    said = re.sub(r"<(\w+)>", lambda found: values.get(found[1], f"the {found[1]}"), text)
-    return said[:1].upper() + said[1:] if text.startswith(tuple(f"<{name}>" for name in _NOUNS)) else said
 
 
 def _versioned(version: str, series: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from harness.compare.versions import Change
 from harness.engines import ENGINES
 from harness.errors import HandledError
 from harness.judge.names import Removed, removed
-from harness.known.cell import general_advice, without_blanks
+from harness.known.cell import general_advice
 from harness.known.claim import says, seen_by, source
 from harness.known.further import Further
 from harness.known.later import not_yet
@@ -25,6 +25,7 @@ from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
 from harness.record.outcome import Stamps
 from harness.record.store import decompress
+from harness.report.labels import examples, filled
 from harness.words import UNJUDGED, Basis, Class, Engine, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
@@ -356,7 +357,8 @@ def _in_full(advice: Advice, gone: Sequence[Removed]) -> tuple[str, str]:
         if each.signature == advice.id:
             by_remedy.setdefault(each.now, []).append(each.name)
     if not by_remedy:
-        return without_blanks(advice.title), advice.advice
+        values = examples(advice.id)
+        return filled(advice.title, values), filled(advice.advice, values)
     names = ", ".join(name for some in by_remedy.values() for name in some)
     return f"gone: {names}", "; ".join(f"{', '.join(some)}: {now}" for now, some in by_remedy.items() if now)
 

@@ -10,8 +10,7 @@ import pytest
 
 from harness.known.listed import Objection, State, Static
 from harness.matrix import load_matrix
-from harness.models.answers import Answer, Trouble
-from harness.models.gate import deciding, verdict
+from harness.models.answers import Answer, Trouble, deciding, verdict
 from harness.words import Class
 from tests.models import data
 from tests.models.fake import judged, refused

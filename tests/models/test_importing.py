@@ -14,8 +14,8 @@ from harness.case import Profile
 from harness.known.listed import Dropped, Objection, State, StaticModel
 from harness.matrix import load_matrix
 from harness.matrix.operators import node_tests, operator_tables
-from harness.models import importing
-from harness.models.importing import readings
+from harness.models import static
+from harness.models.static import readings
 from harness.models.walking import settled, walk
 from harness.suites.items import find_suite
 
@@ -121,7 +121,7 @@ def test_a_branch_is_taken_whose_condition_sizes_decide() -> None:
 
 
 def test_a_walk_alone_finds_the_node_that_contradicts_itself_without_a_run() -> None:
-    made, dropped = importing.without_dropped(settled(reduced([-1], 0, [1, 100, 3], TOPK), {}), "8.6.1")
+    made, dropped = static.without_dropped(settled(reduced([-1], 0, [1, 100, 3], TOPK), {}), "8.6.1")
     found = walk(made)
     assert [each.node for each in dropped] == ["reduce"]
     assert found.stop is not None
@@ -136,7 +136,7 @@ def test_every_fact_that_is_ignored_has_a_way_to_be_read() -> None:
         for fact in each.facts
         if fact.state == "ignored"
     )
-    assert {fact.condition for fact in facts} == set(importing._DROP)
+    assert {fact.condition for fact in facts} == set(static._DROP)
 
 
 #: Node tests that 8.6.1 ended otherwise than as they are read: a Resize that it refuses, and data that hide the order.

@@ -17,11 +17,11 @@ from harness.case.graph_reader import extents
 from harness.cli import main
 from harness.cli.check_lines import head
 from harness.errors import HandledError
+from harness.models import reading
 from harness.models.own import model as own_model_module
 from harness.models.own.data import Given, OwnPrepared, fitted
-from harness.models.own.inputs import made_up
 from harness.models.own.model import Wanted, load_own, own_case, own_model, word
-from harness.models.own.shapes import Shapes, parse_shapes
+from harness.models.own.shapes import Shapes, made_up, parse_shapes
 from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
 from harness.run.numbers.given import read_npz
@@ -341,10 +341,8 @@ def test_a_model_that_ends_the_process_that_reads_it_is_one_sentence(
     def crashed(*_: object, **__: object) -> None:
         raise ChildFailed("was killed by SIGSEGV")
 
-    monkeypatch.setattr(own_model_module, "stream", crashed)
-    with pytest.raises(
-        HandledError, match=r"cannot be read: the process that read it was killed by SIGSEGV; "
-    ):
+    monkeypatch.setattr(reading, "stream", crashed)
+    with pytest.raises(HandledError, match=r"was killed by SIGSEGV"):
         load_own(path)
 
 

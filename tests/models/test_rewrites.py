@@ -23,14 +23,15 @@ from harness.models.rewrites.floats import (
     in_half,
 )
 from harness.models.rewrites.folded import fold
-from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
 from harness.models.rewrites.quantised import (
     behind_activation,
     concat_after,
+    dequantise_weights,
     float_bias,
     float_scalars,
     mark_output,
     scalar_scale,
+    undo_dynamic,
     zero_points,
     zeros_in_kernel,
 )

@@ -17,7 +17,7 @@ from harness.matrix import load_matrix
 from harness.matrix.operators import operator_tables, restrictions
 from harness.models.deciding import Patterns
 from harness.models.own.model import Wanted, own_model
-from harness.models.static import read_models, static_answers
+from harness.models.static import held_against, static_answers
 from harness.words import Basis, Class, Engine
 from tests.models import data
 from tests.models.test_check import judged
@@ -266,7 +266,7 @@ def test_a_fact_is_told_at_every_opset_that_has_the_attribute_and_of_no_plain_no
 
 def test_a_model_that_cannot_be_read_costs_no_other_its_answer() -> None:
     good = data.model().SerializeToString()
-    states = [[each.state for each in held.on(TARGET)] for held in read_models([good, b"no model", good])]
+    states = [[each.state for each in held_against(held).on(TARGET)] for held in (good, b"no model", good)]
     assert states == [[], [State.UNKNOWN], []]
 
 

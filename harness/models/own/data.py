@@ -15,14 +15,13 @@ from harness.case.model import Library, fed_inputs, model_sha256
 from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.layers.operators import MULTIPLYING
-from harness.models.own.inputs import made_up
 from harness.models.own.model import OwnModel
+from harness.models.own.shapes import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs
 from harness.run.numbers.inputs import NotFeedable, check_sizes
-from harness.run.numbers.ranked import ranked_outputs
-from harness.run.numbers.reference import Reference, reference
+from harness.run.numbers.reference import Reference, ranked_outputs, reference
 from harness.run.numbers.wire import Array, to_wire
 from harness.run.prepared import Prepared, PreparedVariants, Refused, Weights, memory_for
 from harness.words import Precision

@@ -28,10 +28,9 @@ from harness.models.own.shapes import (
     profiles,
     runs_at,
 )
-from harness.models.reading import count_quantisers, inner_nodes, invalid, opsets_used, read_beside
+from harness.models.reading import bounded, count_quantisers, inner_nodes, invalid, opsets_used, read_beside
 from harness.record.outcome import Node
-from harness.run.child import ChildFailed, stream
-from harness.run.prepared import SECONDS, Weights, memory_for
+from harness.run.prepared import Weights
 from harness.words import Precision
 
 _REMEDY = "give the path of an .onnx file"
@@ -112,20 +111,14 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
     It is read in a bounded child, for the libraries that read a stranger's model and infer its types may loop or crash.
     Raises HandledError for a file that is no model, for shapes that are not its, and for a pattern that names no node.
     """
-    found: list[OwnModel | str] = []
-    memory = memory_for(path.stat().st_size if path.is_file() else 0)
-    try:
-        found.extend(stream(_loaded, Path.cwd(), path, wanted, name, seconds=SECONDS, memory_mib=memory))
-    except ChildFailed as error:
-        # If it was read, the search for the length of a signal took too long.
-        if not found:
-            raise HandledError(
-                f"{path}: cannot be read: the process that read it {error}; {_REMEDY}"
-            ) from error
-    loaded = found[-1]
-    if isinstance(loaded, str):
-        raise HandledError(loaded)
-    return loaded
+    size = path.stat().st_size if path.is_file() else 0
+    found, failed = bounded(_loaded, Path.cwd(), path, wanted, name, size=size)
+    # If it was read, the search for the length of a signal took too long.
+    for own in reversed(found):
+        if isinstance(own, OwnModel):
+            return own
+        raise HandledError(str(own))
+    raise HandledError(f"{path}: cannot be read: the process that read it {failed}; {_REMEDY}")
 
 
 def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[OwnModel | str]:
@@ -203,11 +196,8 @@ def of_made_up_sizes(own: OwnModel, judged: Iterable[Judged]) -> list[Judged]:
         return []
     shapes = {each.input: each.optimum for each in own.variant.recipe.profiles}
     data = own.variant.model_bytes()
-    try:
-        (has_them,) = stream(_runs_at, data, shapes, seconds=SECONDS, memory_mib=memory_for(len(data)))
-    except ChildFailed:
-        return failed
-    return [] if has_them else failed
+    has_them, _ = bounded(_runs_at, data, shapes, size=len(data))
+    return failed if has_them != [True] else []
 
 
 def _runs_at(data: bytes, shapes: dict[str, tuple[int, ...]]) -> Iterator[bool]:

@@ -1,24 +1,39 @@
-"""Takes the shapes of network inputs as trtexec does, `images:1x3x640x640,mask:1x640`, and makes up missing ones."""
+"""Takes the shapes of network inputs as trtexec does, `images:1x3x640x640,mask:1x640`, and makes up missing ones.
+
+Values are made up too: whole numbers that name places of a tensor stay within it.
+"""
 
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
+import numpy as np
 import onnx
 from onnx import helper
 
 from harness.case import Profile
-from harness.case.graph_reader import Extents, GraphReader, attribute, extents, inferred, is_stored, static
+from harness.case.graph_reader import (
+    Extents,
+    GraphReader,
+    attribute,
+    extents,
+    inferred,
+    is_stored,
+    name_at,
+    static,
+)
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import with_shapes
-from harness.models.own.inputs import made_up
-from harness.run.numbers.inputs import NotFeedable
-from harness.run.numbers.reference import reference
+from harness.run.numbers.inputs import NotFeedable, make_inputs
+from harness.run.numbers.reference import Reference, reference
+from harness.run.numbers.wire import Array
 from harness.text import did_you_mean
 
 Shape = tuple[int, ...]
@@ -31,8 +46,6 @@ SEQUENCES = (16, 256, 512, 1024, 4096)
 _FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE})
 #: Bytes above which a weight is not worth a copy: it decides no shape.
 _LARGE = 4096
-#: Ranks of images and volumes, with batch and channels.
-_IMAGES = (4, 5)
 #: Channels of an image that come last, at most.
 _COLOURS = 4
 #: Kinds of axes, each by its size; if axes of several kinds share a name, the largest decides.
@@ -46,6 +59,11 @@ _NAMED = (
 _FIXING = {"Conv": (1, 1), "Gemm": (-1, -2), "MatMul": (-1, -2)} | dict.fromkeys(
     ("GRU", "LSTM", "RNN"), (-1, -1)
 )
+#: Operators that hand the values of their first input on.
+_CARRYING = frozenset(
+    "Cast Concat Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose Unsqueeze".split()  # noqa: SIM905
+)
+_ALONG_AXIS = frozenset({"Gather", "GatherElements", "Scatter", "ScatterElements"})
 
 
 @dataclass(frozen=True)
@@ -86,8 +104,7 @@ class Shapes:
                 own = declared.get(name, ())
                 fixed = (None,) * len(shape) if own is None else own
                 if name in declared and len(fixed) == len(shape):
-                    pairs = zip(fixed, shape, strict=True)
-                    found[name] = tuple(size if extent is None else extent for extent, size in pairs)
+                    found[name] = tuple(map(_size, fixed, shape))
             return found
 
         return Shapes(*map(fitted, (self.minimum, self.optimum, self.maximum)))
@@ -118,24 +135,14 @@ def profiles(
     for name in shapes.names:
         if name not in fed:
             raise HandledError(f"{label}: has no input {name!r}; {did_you_mean(name, fed)}")
-    for name, value in fed.items():
-        given, declared = shapes.of(name), _declared(value)
-        if given is not None:
-            _check(f"{label}: input {name!r}", declared, given)
-        elif declared is None:
-            raise HandledError(
-                f"{label}: gives input {name!r} no rank; name its shape: --shapes {name}:1x3x224x224"
-            )
+    for value in fed.values():
+        _check(label, value, shapes.of(value.name))
     usual = {name: given[1] for name in fed if (given := shapes.of(name))}
     invented = made_up_shapes(model, usual, sequence)
-    made = []
-    for name, value in fed.items():
-        declared = _declared(value)
-        if declared is not None and None not in declared:
-            continue
-        made.append(Profile(name, *(shapes.of(name) or (invented[name],) * 3)))
+    dynamic = [name for name, value in fed.items() if _is_dynamic(value)]
+    made = tuple(Profile(name, *(shapes.of(name) or (invented[name],) * 3)) for name in dynamic)
     taken = in_words(each for each in made if each.input in invented)
-    return tuple(made), (f"dynamic inputs are taken as --shapes {shlex.quote(taken)}",) if taken else ()
+    return made, (f"dynamic inputs are taken as --shapes {shlex.quote(taken)}",) if taken else ()
 
 
 def is_batch_alone(model: onnx.ModelProto, shapes: Shapes) -> bool:
@@ -153,10 +160,14 @@ def in_words(made: Iterable[Profile]) -> str:
 def free_extents(model: onnx.ModelProto) -> None:
     """Leave out the extents of inputs and outputs that are 0 or negative: exporters write a dynamic axis so."""
     graph = model.graph
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        for dim in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
-            if dim.HasField("dim_value") and dim.dim_value < 1:
-                dim.ClearField("dim_value")
+    for dim in _dims(*graph.input, *graph.output, *graph.value_info):
+        if dim.HasField("dim_value") and dim.dim_value < 1:
+            dim.ClearField("dim_value")
+
+
+def _dims(*values: onnx.ValueInfoProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
+    for value in values:
+        yield from value.type.tensor_type.shape.dim
 
 
 def part_names(model: onnx.ModelProto, made: Iterable[Profile]) -> Iterator[str]:
@@ -165,21 +176,20 @@ def part_names(model: onnx.ModelProto, made: Iterable[Profile]) -> Iterator[str]
     TensorRT takes axes of one name for equal, and exporters call all that they do not know by one.
     """
     inputs = {value.name: value for value in model.graph.input}
-    axes: dict[str, list[tuple[onnx.TensorShapeProto.Dimension, tuple[int, ...]]]] = {}
-    for profile in made:
-        sizes = zip(profile.minimum, profile.optimum, profile.maximum, strict=True)
-        for dim, size in zip(inputs[profile.input].type.tensor_type.shape.dim, sizes, strict=False):
-            if dim.dim_param:
-                axes.setdefault(dim.dim_param, []).append((dim, size))
-    unlike = {name: found for name, found in axes.items() if len({size for _, size in found}) > 1}
-    for value in (*model.graph.output, *model.graph.value_info):
-        for dim in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
-            if dim.dim_param in unlike:
-                dim.ClearField("dim_param")
+    axes: dict[str, list[tuple[onnx.TensorShapeProto.Dimension, Shape]]] = {}
+    for each in made:
+        for dim, *sizes in zip(
+            _dims(inputs[each.input]), each.minimum, each.optimum, each.maximum, strict=False
+        ):
+            axes.setdefault(dim.dim_param, []).append((dim, tuple(sizes)))
+    unlike = {name: found for name, found in axes.items() if name and len({sizes for _, sizes in found}) > 1}
+    for dim in _dims(*model.graph.output, *model.graph.value_info):
+        if dim.dim_param in unlike:
+            dim.ClearField("dim_param")
     for name, found in unlike.items():
         for number, (dim, _) in enumerate(found):
             dim.dim_param = f"{name}_{number}"
-        words = " and ".join(dict.fromkeys(str(size[1]) for _, size in found))
+        words = " and ".join(dict.fromkeys(str(usual) for _, (_, usual, _) in found))
         yield (
             f"the axes called {name!r} are {words}: TensorRT refuses that, so they are called {name}_0, {name}_1 here; "
             f"rename them in the model"
@@ -199,14 +209,28 @@ def _is_dynamic(value: onnx.ValueInfoProto) -> bool:
     return declared is None or None in declared
 
 
-def _check(what: str, declared: tuple[int | None, ...] | None, given: tuple[Shape, Shape, Shape]) -> None:
-    for shape in given if declared is not None else ():
-        own = declared or ()
-        if len(shape) != len(own) or any(size not in (None, at) for size, at in zip(own, shape, strict=True)):
-            known = "x".join("?" if extent is None else str(extent) for extent in own)
+def _size(extent: int | None, size: int) -> int:
+    return size if extent is None else extent
+
+
+def _check(label: str, value: onnx.ValueInfoProto, given: tuple[Shape, Shape, Shape] | None) -> None:
+    """Raise HandledError for shapes that an input cannot have, and for none where it has no rank."""
+    declared = _declared(value)
+    if given is None:
+        if declared is None:
+            raise HandledError(
+                f"{label}: gives input {value.name!r} no rank; name its shape: --shapes {value.name}:1x3x224x224"
+            )
+        return
+    what = f"{label}: input {value.name!r}"
+    for shape in given:
+        if declared is not None and (
+            len(shape) != len(declared) or tuple(map(_size, declared, shape)) != shape
+        ):
+            known = "x".join("?" if extent is None else str(extent) for extent in declared)
             raise HandledError(f"{what} is {known or 'a scalar'} and cannot be {'x'.join(map(str, shape))}")
     for less, more in itertools.pairwise(given):
-        if len(less) != len(more) or any(low > high for low, high in zip(less, more, strict=True)):
+        if len(less) != len(more) or any(map(operator.gt, less, more)):
             least, usual, most = ("x".join(map(str, shape)) for shape in given)
             raise HandledError(
                 f"{what} has the least shape {least}, the usual {usual} and the largest {most}; "
@@ -223,24 +247,23 @@ def made_up_shapes(
     no fault, else 64. A sequence has the length given.
     """
     light = _without_weights(model)
-    for number, dim in enumerate(
-        each for value in light.graph.input for each in value.type.tensor_type.shape.dim
-    ):
-        if not dim.HasField("dim_value") and not dim.dim_param:
-            dim.dim_param = f"?{number}"
     declared = {value.name: extents(value) for value in fed_inputs(light)}
-    kinds: dict[str, int] = {}
+    kinds: dict[int | str | None, int] = {}
     for own in declared.values():
         for index, axis in enumerate(own):
-            if isinstance(axis, str):
-                kinds[axis] = max(kinds.get(axis, _BATCH), _kind(own, index))
-    pairs = (pair for name, shape in given.items() for pair in zip(declared[name], shape, strict=False))
-    fixed = _fixed_by_weights(GraphReader(inferred(light)), declared)
-    known = {**fixed, **{axis: size for axis, size in pairs if isinstance(axis, str)}}
+            kinds[axis] = axis if isinstance(axis, int) else max(kinds.get(axis, 0), _kind(own, index))
+    known = _fixed_by_weights(GraphReader(inferred(light)), declared)
+    for name, shape in given.items():
+        known |= zip(declared[name], shape, strict=False)
     wanted = {name: own for name, own in declared.items() if name not in given and static(own) is None}
 
     def shapes(spatial: int) -> dict[str, Shape]:
-        return {name: tuple(_sizes(own, kinds, known, (spatial, sequence))) for name, own in wanted.items()}
+        sizes = {_IMAGE: spatial, _SEQUENCE: sequence}
+        taken = {
+            axis: axis if isinstance(axis, int) else known.get(axis) or sizes.get(kind, kind)
+            for axis, kind in kinds.items()
+        }
+        return {name: tuple(map(taken.__getitem__, own)) for name, own in wanted.items()}
 
     first = shapes(_SPATIAL[0])
     if first == shapes(_SPATIAL[1]) or not _fits(light, given):
@@ -261,34 +284,36 @@ def is_signal(model: onnx.ModelProto, given: Mapping[str, Shape]) -> bool:
 
 def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     """Tell whether the reference evaluator gets outputs of some size from inputs of these shapes."""
-    fixed = with_shapes(model, shapes)
-    try:
-        found = reference(fixed, made_up(fixed, ())).outputs
-    except NotFeedable:
-        return False
-    return found is not None and all(value.size for value in found.values())
+    (found,) = evaluated([with_shapes(model, shapes)])
+    return found.outputs is not None and all(value.size for value in found.outputs.values())
 
 
 def _kind(own: Extents, index: int) -> int:
     """Return the kind of an axis by its name, else by its place."""
-    name = own[index]
-    for pattern, kind in _NAMED if isinstance(name, str) else ():
+    name = str(own[index])
+    for pattern, kind in _NAMED:
         # A shape has one batch, the first: the N of [batch_size, N] is a number of samples.
-        others = (each for each in own[:index] if kind == _BATCH and each != name)
-        if pattern.search(str(name)) and not any(pattern.search(str(each)) for each in others):
+        others = any(pattern.search(str(each)) for each in own[:index] if each != name)
+        if pattern.search(name) and not (others and kind == _BATCH):
             return kind
-    if index == 0 and len(own) > 1:
-        return _BATCH
-    if len(own) not in _IMAGES:
-        # The batch of a recurrent state stands behind its layers or directions, and before its width.
-        is_state = len(own) == 3 and isinstance(own[0], int) and own[0] > 1 and isinstance(own[2], int)  # noqa: PLR2004
-        return _BATCH if index == 1 and is_state else _SEQUENCE
-    last = own[-1]
-    channels = len(own) - 1 if isinstance(last, int) and last <= _COLOURS else 1
-    return _CHANNELS if index == channels else _IMAGE
+    return _kind_by_place(own, index)
 
 
-def _fixed_by_weights(tensors: GraphReader, declared: Mapping[str, Extents]) -> dict[str, int]:
+def _kind_by_place(own: Extents, index: int) -> int:
+    match own:
+        case [_, _, *_] if index == 0:
+            return _BATCH
+        case [_, _, _, last] | [_, _, _, _, last]:
+            channels = len(own) - 1 if isinstance(last, int) and last <= _COLOURS else 1
+            return _CHANNELS if index == channels else _IMAGE
+        case [int(layers), _, int()] if layers > 1 and index == 1:
+            # The batch of a recurrent state stands behind its layers or directions, and before its width.
+            return _BATCH
+        case _:
+            return _SEQUENCE
+
+
+def _fixed_by_weights(tensors: GraphReader, declared: Mapping[str, Extents]) -> dict[int | str | None, int]:
     """Return by name the sizes that weights fix, but for names that stand for several axes of one input."""
     several = {axis for own in declared.values() for axis in own if own.count(axis) > 1}
     named = [(axis, size) for axis, size in _joined(tensors) if isinstance(axis, str) and axis not in several]
@@ -307,30 +332,21 @@ def _joined(tensors: GraphReader) -> Iterator[Extents]:
             yield shapes[0][0 if attribute(node, "transA") else at], size
 
 
-def _sizes(
-    own: Extents, kinds: Mapping[str, int], known: Mapping[str, int], tried: tuple[int, int]
-) -> Iterator[int]:
-    for index, each in enumerate(own):
-        if isinstance(each, int):
-            yield each
-        elif each is not None and each in known:
-            yield known[each]
-        else:
-            kind = kinds[each] if each else _kind(own, index)
-            yield {_IMAGE: tried[0], _SEQUENCE: tried[1]}.get(kind, kind)
-
-
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model whose large weights are inputs: enough to infer shapes, at the cost of its nodes."""
-    graph = model.graph
-    light = [each for each in graph.initializer if each.ByteSize() <= _LARGE and is_stored(each)]
-    kept = {each.name for each in light}
-    inputs = [
-        helper.make_tensor_value_info(each.name, each.data_type, each.dims)
-        for each in graph.initializer
-        if each.name not in kept
-    ]
-    small = helper.make_graph(graph.node, graph.name, [*fed_inputs(model), *inputs], graph.output, light)
+    """Return a model whose large weights are inputs: enough to infer shapes, at the cost of its nodes.
+
+    Each axis of an input has a name.
+    """
+    graph, light, heavy = model.graph, [], []
+    for each in graph.initializer:
+        if each.ByteSize() <= _LARGE and is_stored(each):
+            light.append(each)
+        else:
+            heavy.append(helper.make_tensor_value_info(each.name, each.data_type, each.dims))
+    small = helper.make_graph(graph.node, graph.name, [*fed_inputs(model), *heavy], graph.output, light)
+    for number, dim in enumerate(_dims(*small.input)):
+        if not dim.HasField("dim_value") and not dim.dim_param:
+            dim.dim_param = f"?{number}"
     return helper.make_model(
         small, ir_version=model.ir_version, opset_imports=model.opset_import, functions=model.functions
     )
@@ -349,3 +365,70 @@ def _fits(light: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
         return False
     # ONNX's inference does not look at the matrices of a Gemm.
     return all(static(pair) is None or pair[0] == pair[1] for pair in _joined(tensors))
+
+
+def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Array]:
+    """Return made-up inputs; those that name rows or places of a tensor, as token types do, name some that it has.
+
+    Raises as `make_inputs` does.
+    """
+    inputs = make_inputs(model, profiles, beside=True)
+    if not any(array.dtype.kind in "iu" for array in inputs.values()):
+        return inputs
+    most = _most(with_shapes(model, {name: array.shape for name, array in inputs.items()}), inputs)
+    return {name: _below(most.get(name, 0), array) for name, array in inputs.items()}
+
+
+def evaluated(
+    models: Iterable[onnx.ModelProto],
+    profiles: Sequence[Profile] = (),
+    given: Mapping[str, Array] = MappingProxyType({}),
+    also: Sequence[str] = (),
+) -> Iterator[Reference]:
+    """Yield the reference evaluator's outputs of models from the same inputs: those given, else the first one's own.
+
+    `also` are tensors that are outputs too.
+    """
+    fed = dict(given)
+    for model in models:
+        try:
+            fed = fed or made_up(model, profiles)
+        except (NotFeedable, ValueError) as refusal:
+            yield Reference(None, str(refusal))
+        else:
+            yield reference(model, fed, also=also)
+
+
+def _most(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> dict[str, int]:
+    """Return by input the number of places that its values may name."""
+    reader = GraphReader(inferred(model, data_prop=True))
+    came_from = {name: {name} for name, array in inputs.items() if array.dtype.kind in "iu"}
+    most: dict[str, int] = {}
+    for node in reader.nodes:
+        many = _places(node, reader.shapes)
+        for name in came_from.get(name_at(node.input, 1), ()) if many else ():
+            most[name] = min(many, most.get(name, many))
+        if node.op_type in _CARRYING:
+            read = node.input if node.op_type == "Concat" else node.input[:1]
+            held = set().union(*(came_from.get(name, ()) for name in read))
+            came_from |= dict.fromkeys(node.output, held)
+    return most
+
+
+def _places(node: onnx.NodeProto, shapes: Mapping[str, Extents]) -> int:
+    """Return how many places of its first input the second one of a node may name; 0 if it names none."""
+    data = shapes.get(name_at(node.input, 0)) or ()
+    axes: Extents = ()
+    if node.op_type in _ALONG_AXIS:
+        # The data may lack the axis: that fault is the engine's to tell.
+        axes = data[attribute(node, "axis", 0) :][:1]
+    elif node.op_type in ("GatherND", "ScatterND"):
+        many = (shapes.get(name_at(node.input, 1)) or (0,))[-1]
+        axes = data[attribute(node, "batch_dims", 0) :][:many] if isinstance(many, int) else ()
+    return min((each for each in axes if isinstance(each, int) and each > 0), default=0)
+
+
+def _below(most: int, array: Array) -> Array:
+    """Return whole numbers made less than `most`, if their type has that many."""
+    fits = most and array.dtype.kind in "iu" and most <= np.iinfo(array.dtype).max
+    return array % np.asarray(most, array.dtype) if fits else array

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Each registers its functions.
-from harness.models.rewrites import exact, floats, folded, integers, quantised  # noqa: F401
+from harness.models.rewrites import exact, floats, folded, quantised  # noqa: F401
 from harness.models.rewrites.editor import FUNCTIONS, Function
 from harness.models.rewrites.floats import unquantised
 

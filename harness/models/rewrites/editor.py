@@ -32,7 +32,21 @@ class Editor(GraphReader):
 
     def of(self, *operators: str) -> Iterator[onnx.NodeProto]:
         """Yield the nodes of these operators."""
-        return (node for node in list(self.nodes) if node.op_type in operators)
+        return self.sorted_by(operators.__contains__)
+
+    def sorted_by(self, sort: Callable[[str], object]) -> Iterator[onnx.NodeProto]:
+        """Yield the nodes whose operator is of a sort."""
+        return (node for node in list(self.nodes) if sort(node.op_type))
+
+    def values(self, names: Sequence[str]) -> list[Array] | None:
+        """Return the values of tensors, if all are stored in the model."""
+        known = [each for each in map(self.value, names) if each is not None]
+        return known if len(known) == len(names) else None
+
+    def scalars(self, names: Sequence[str]) -> list[Array] | None:
+        """Return the values of tensors as scalars, if all are stored and have one element each."""
+        known = self.values(names) or []
+        return [each.reshape(()) for each in known] if {each.size for each in known} == {1} else None
 
     def dequantiser(self, tensor: str) -> onnx.NodeProto | None:
         """Return the DequantizeLinear that makes a tensor, if one does."""

@@ -14,8 +14,8 @@ from onnx import TensorProto
 
 from harness.case import effective_name
 from harness.case.graph_reader import attribute, name_at, opsets, subgraphs
-from harness.layers.operators import MULTIPLYING, dequantises, quantises
-from harness.models.graphs import values_of
+from harness.layers.operators import MULTIPLYING, dequantises
+from harness.models.graphs import is_quantiser, values_of
 from harness.models.rewrites.editor import Editor, edits, rewrite
 from harness.run.numbers.wire import Array
 
@@ -40,9 +40,8 @@ def unquantised(model: onnx.ModelProto, names: Collection[str] | None = None) ->
     """
     editor = Editor(model)
     if names is None:
-        for reader in list(editor.nodes):
-            if dequantises(reader.op_type):
-                bypass(editor, reader)
+        for reader in editor.sorted_by(dequantises):
+            bypass(editor, reader)
         return editor.done()
     for node in editor.named(names):
         for index in range(len(node.input)):
@@ -153,7 +152,7 @@ def in_half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onn
 
 def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Return a model whose Q/DQ takes FP16, if it can be brought to that opset."""
-    quantised = any(quantises(node.op_type) or dequantises(node.op_type) for node in model.graph.node)
+    quantised = any(is_quantiser(node.op_type) for node in model.graph.node)
     if not quantised or opsets(model).get("", 0) >= _HALF_SCALES:
         return model
     try:

@@ -10,8 +10,7 @@ import onnx.compose
 from onnx import helper, numpy_helper
 
 from harness.case.graph_reader import attribute, name_at, reads
-from harness.layers.operators import dequantises, quantises
-from harness.models.graphs import Cutter, assembled, copied
+from harness.models.graphs import Cutter, assembled, copied, is_quantiser
 from harness.models.rewrites.editor import rewrite
 
 #: Rounds, each of which may decide an If that the one before laid open.
@@ -137,15 +136,11 @@ def _computed(model: onnx.ModelProto) -> onnx.ModelProto | None:
     makers = {name: node for node in graph.node for name in node.output if name}
     found: dict[str, onnx.TensorProto] = {}
     for node in graph.node:
-        if not _is_quantiser(node) and cutter.constant(node.output[0]) is not None:
+        if not is_quantiser(node.op_type) and cutter.constant(node.output[0]) is not None:
             continue
         for maker in [makers[name] for name in dict.fromkeys(reads(node)) if name in makers]:
             tensors = [cutter.constant(name) for name in maker.output if name]
-            if maker.op_type != "Constant" and not _is_quantiser(maker) and None not in tensors:
+            if maker.op_type != "Constant" and not is_quantiser(maker.op_type) and None not in tensors:
                 found |= {each.name: each for each in tensors if each is not None}
     nodes = [node for node in graph.node if node.output[0] not in found]
     return assembled(model, nodes, graph.input, graph.output, found.values()) if found else None
-
-
-def _is_quantiser(node: onnx.NodeProto) -> bool:
-    return bool(quantises(node.op_type) or dequantises(node.op_type))

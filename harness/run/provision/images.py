@@ -155,8 +155,7 @@ def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]
 def _built(
     target: Target, build: Build, tag: str, obtain_base: Callable[[], Image], *, allow_build: bool
 ) -> tuple[Image, tuple[str, ...]]:
-    base = base_image(target)
-    present = docker.find_image(base, target.docker_platform, target.host)
+    present = docker.find_image(base_image(target), target.docker_platform, target.host)
     image = docker.find_image(tag, target.docker_platform, target.host)
     # The image is out of date when its base was rebuilt under the same name, but not when the base was deleted.
     current = image is not None and (present is None or image.labels.get(_BASE_LABEL) == present.id)
@@ -164,9 +163,12 @@ def _built(
         raise NotMade(f"needs image {tag} to be built, which was not allowed")
     made = packages.site(target, allow_build=allow_build) if build.kind == "packages" else None
     context, pins = made or (_DOCKERFILES, ())
-    if image is not None and current:
-        return image, pins
-    under = present or obtain_base()
+    if image is None or not current:
+        image = _build(target, build, tag, present or obtain_base(), context)
+    return image, pins
+
+
+def _build(target: Target, build: Build, tag: str, under: Image, context: Path) -> Image:
     try:
         built = docker.build_image(
             tag,
@@ -180,8 +182,8 @@ def _built(
     except ImageRefused as error:
         raise Unavailable(f"needs image {tag}, which cannot be built: {error}") from error
     if build.kind == "packages":
-        _try_python(target, tag, base)
-    return built, pins
+        _try_python(target, tag, base_image(target))
+    return built
 
 
 def _try_python(target: Target, tag: str, base: str) -> None:

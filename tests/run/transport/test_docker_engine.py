@@ -177,13 +177,6 @@ def test_a_start_that_fails_is_one_sentence_and_leaves_nothing_behind() -> None:
     assert containers() == ""
 
 
-@pytest.mark.unit
-def test_without_a_docker_program_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InfraError, match="the program docker, which runs containers, is not installed here"):
-        DockerTransport(Options("image", "linux/amd64", "python3", (), 256), target="toy")
-
-
 def containers() -> str:
     """List the containers of the run of this test, in any state."""
     listed = ["docker", "ps", "-aq", "--filter", f"label={RUN_LABEL}=refused"]
