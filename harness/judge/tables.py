@@ -322,8 +322,7 @@ def explain(log: str | Iterable[str], version: str = "") -> Explanation:
 
 def _told_more(said: Said, finding: Finding, version: str, *, alone: bool) -> Finding:
     """Return a finding that only echoes the engine, or that follows from lines not in the log, with what is known."""
-    name = _LACKED.search(finding.message) if finding.versions.startswith(">=") else None
-    if name:
+    if name := _LACKED.search(finding.message):
         return _lacked(finding, name, version)
     match = _match(said, finding.message) if alone and finding.id in _FOLLOWERS else None
     if match and not (match.meaning.fault or match.meaning.follows):
@@ -339,6 +338,8 @@ def _told_more(said: Said, finding: Finding, version: str, *, alone: bool) -> Fi
 def _lacked(finding: Finding, name: re.Match[str], version: str) -> Finding:
     """Return what is told of a name that the module lacks, held against the version that the log names."""
     other = tables()["other_module"]
+    if not finding.versions.startswith(">="):
+        return finding
     if not version:
         title, cause = f"{name['name']} is not in this tensorrt", f"{finding.cause} {other['unless']}"
         return replace(finding, title=title, cause=cause)
@@ -436,17 +437,27 @@ def _of_death(said: Said, text: str) -> Finding | None:
 def _of_caller(said: Said, text: str) -> Finding | None:
     """Return a finding for an exception that a program or a library around TensorRT raised itself."""
     raised = _RAISED.match(text)
-    frames = [frame for line in _before(said, text) for frame in _FRAME.findall(line.replace("\\", "/"))]
-    row = next(row for row in tables()["raised"] if re.search(row["match"], raised["kind"] if raised else ""))
-    if raised is None or not (frames or row.get("alone")):
+    if raised is None:
         return None
-    file, function = frames[-1] if frames else ("", "")
-    package = _PACKAGE.search(file)
-    who = package[package.lastindex or 0] if package else "The program"
-    where = f"The last call is {function} in {file.rpartition('/')[2]}{f' of {who}' if package else ''}. "
-    title = f"{who} itself stopped with {raised['kind'].rpartition('.')[2]}"
-    told = Meaning("caller-stopped", title, (where if frames else "") + row["means"], row["do"])
-    return _made(said, text, told)
+    where, package = _last_call(said, text)
+    row = next(row for row in tables()["raised"] if re.search(row["match"], raised["kind"]))
+    if not (where or row.get("alone")):
+        return None
+    title = f"{package or 'The program'} itself stopped with {raised['kind'].rpartition('.')[2]}"
+    return _made(
+        said, text, Meaning(row.get("alone", "caller-stopped"), title, where + row["means"], row["do"])
+    )
+
+
+def _last_call(said: Said, text: str) -> tuple[str, str]:
+    """Return the last call of the traceback before a text in words, and the package that it is of; "" for none."""
+    frames = [frame for line in _before(said, text) for frame in _FRAME.findall(line.replace("\\", "/"))]
+    if not frames:
+        return "", ""
+    file, function = frames[-1]
+    package = _captured(_PACKAGE.search(file))
+    of = f" of {package}" if package else ""
+    return f"The last call is {function} in {file.rpartition('/')[2]}{of}. ", package
 
 
 def _made(said: Said, text: str, told: Meaning) -> Finding:

@@ -12,15 +12,16 @@ TensorRT 8.5 to 10.x print, for a layer and each combination of formats that it 
     >>>>>>>>>>>>>>> Chose Runner Type: CaskConvolution Tactic: 0x3e52
 
 A name may be missing from the first line (8.0 to 8.4); the runner's line then has it. Up to 8.5 a kernel is named on a
-line of its own, `/conv/Conv Set Tactic Name: volta_... Tactic: 0x3e52`, and timed on the next. A tactic that failed takes `inf`, or 3.40282e+38. Late 10.x partitions the graph in several ways and
-prices each; the engine is one of them. A time that it knows from another way is one line: `/conv/Conv [Int8(...) ->
-Float(...)] got cached result: CaskConvolution, tactic 0x3e52, 0.0063 ms`. Blocks of reformatting costs price a
-conversion between two formats; those under the name of a Cast, Q or DQ (`costs: /Cast`) price that node into each
-format. Which tensors it joins is told by the parser: `/Cast [Cast] inputs: [input -> (1, 32)[FLOAT]], `. `Adding
-reformat layer` lines are the conversions of the engine. The engine's layers stand at the end: `Layer(CaskConvolution):
-NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (up to 8.5 `in[Float(1,3)]`), or `Name: NAME, LayerType: ...` of a
-detailed profile. A build that calibrates prints a first round in floating point. A layer into whose weights both Q and
-DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print no tactics.
+line of its own, `/conv/Conv Set Tactic Name: volta_... Tactic: 0x3e52`, and timed on the next. A tactic that failed
+takes `inf`, or 3.40282e+38. Late 10.x partitions the graph in several ways and prices each; the engine is one of them.
+A time that it knows from another way is one line: `/conv/Conv [Int8(...) -> Float(...)] got cached result:
+CaskConvolution, tactic 0x3e52, 0.0063 ms`. Blocks of reformatting costs price a conversion between two formats; those
+under the name of a Cast, Q or DQ (`costs: /Cast`) price that node into each format. Which tensors it joins is told by
+the parser: `/Cast [Cast] inputs: [input -> (1, 32)[FLOAT]], `. `Adding reformat layer` lines are the conversions of the
+engine. The engine's layers stand at the end: `Layer(CaskConvolution): NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (up
+to 8.5 `in[Float(1,3)]`), or `Name: NAME, LayerType: ...` of a detailed profile. A build that calibrates prints a first
+round in floating point. A layer into whose weights both Q and DQ were folded is quantised no more. TensorRT for RTX and
+ONNX Runtime print no tactics.
 """
 
 from __future__ import annotations
