@@ -44,12 +44,11 @@ from harness.models.reading import read_beside
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.share.submission import SUFFIX, read
-from harness.words import Engine, Precision
+from harness.words import Precision
 
 _REMEDY = "give the path of an .onnx file"
 #: Bytes of a log that is read, and lines of the table without a summary.
 _MOST_BYTES, _MOST_LINES = 512 << 20, 60
-_STRONG_SINCE = Version("10.0")
 
 
 def add_convert(command: argparse.ArgumentParser) -> None:
@@ -178,7 +177,7 @@ def _targets(options: argparse.Namespace) -> list[Target]:
     matrix = load_targets(options)
     found = list(matrix.only(options.on or deciding(matrix)))
     for each in found:
-        if each.engine is Engine.TENSORRT and Version(each.version) < _STRONG_SINCE:
+        if Version(each.version) < Version(each.traits.strong_from):
             raise HandledError(
                 f"--on {each.name}: {each.label} has no strongly typed networks; name a later one"
             )
