@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from packaging.version import Version
 from harness.compare.kinds import TIMED
 from harness.judge.cell import Judged
 from harness.known.listed import Objection, State
+from harness.matrix import Matrix, Target
 from harness.models.answers import (
     Answer,
     ModelStep,
@@ -28,7 +29,7 @@ from harness.models.checking import AllAnswered, Begun, Behind, Concluded, Ended
 from harness.models.own.model import OwnModel
 from harness.report.further import further_rows
 from harness.text import grouped, one_line, visible
-from harness.words import GOOD, PREDICATE, Class, Typing, said
+from harness.words import GOOD, PREDICATE, Class, Engine, Typing, said
 
 _MOST_NODES, _MOST_KINDS = 12, 6
 _WIDEST, _WIDEST_FINDING = 240, 300
@@ -45,6 +46,7 @@ def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Ite
         case Begun():
             for model in event.models:
                 yield from head(model)
+                yield from _typeless(model, event.matrix, {*options.targets, options.after})
         case Ended() if begun and ran(event.judged):
             yield row(event.judged, max(len(each.name) for each in begun.matrix), several=several)
         case Concluded():
@@ -77,6 +79,17 @@ def head(model: OwnModel) -> Iterator[str]:
     inner = f" and {model.inner} in branches and loops" if model.inner else ""
     yield f"{model.label}: {many}{inner}, opset {model.opset}; {asks or _unasked(model)}"
     yield from (f"  {line}" for line in model.assumed)
+
+
+def _typeless(model: OwnModel, matrix: Matrix, named: Collection[str]) -> Iterator[str]:
+    """Yield what a model without types loses on named targets that take none but the graph's."""
+    mine = (each for each in matrix if each.name in named and each.engine is Engine.TENSORRT)
+    alone = [each.name for each in mine if _takes_graph_alone(each)]
+    if alone and not model.quantisers and not any(node.precision for node in model.nodes):
+        yield (
+            f"  it has no types: {' and '.join(alone)} runs it in FP32 without a word, whatever flags and calibration "
+            f"gave before; `trt-compat convert {model.label} --as build.log -o explicit.onnx` writes them in"
+        )
 
 
 def _unasked(model: OwnModel) -> str:
@@ -164,13 +177,17 @@ def _grouped(pairs: Iterable[tuple[_Key, str]]) -> Mapping[_Key, str]:
     return {key: ", ".join(dict.fromkeys(names)) for key, names in grouped(pairs).items()}
 
 
+def _takes_graph_alone(target: Target) -> bool:
+    """Tell whether an engine takes precision from the graph alone."""
+    return Version(target.version) >= Version(target.traits.strong_alone_from)
+
+
 def _without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[str]:
     """Yield the line on targets without builder flags for precision, whose engines are built as without --flag."""
     names = dict.fromkeys(
         each.cell.target.name
         for each in judged
-        if each.cell.variant.recipe.typing is Typing.GRAPH
-        and Version(each.cell.target.version) >= Version(each.cell.target.traits.strong_alone_from)
+        if each.cell.variant.recipe.typing is Typing.GRAPH and _takes_graph_alone(each.cell.target)
     )
     if flags and names:
         yield (

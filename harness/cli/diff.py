@@ -21,7 +21,7 @@ from harness.errors import HandledError
 from harness.judge.names import Removed
 from harness.report.labels import KINDS
 from harness.report.model import Results, load_results, results_file
-from harness.report.step_summary import quiet, told
+from harness.report.summary import quiet, told
 from harness.text import did_you_mean, grouped, one_line, some, visible
 
 #: Characters of one part of a row, and rows of one kind.

@@ -20,6 +20,7 @@ _MOST_ROWS, _MOST_COLUMNS, _MOST_ERRORS, _LONGEST = 3, 3, 2, 6
 #: Whole numbers from the first on may be a major version, none is as high as the second; months of NGC are between.
 _BARE, _NEWEST_MAJOR, _NGC, _MOST_PARTS = 7, 12, range(20, 40), 4
 _WORD = re.compile(r"[^\W_]+")
+_SIDES = ("old", "new")
 _PRODUCTS = {"tensorrt": "TensorRT", "rtx": "TensorRT for RTX", "ort": "ONNX Runtime"}
 #: Other scales whose versions each have a column.
 _RELEASES = ("jetpack", "l4t", "ngc")
@@ -118,16 +119,15 @@ class _Reading:
         scale, self._scale = self._scale, None
         if scale is None:
             scale = "" if self._glued(at) else self._guessed(at, text)
-        if not scale or self._text[self._tokens[at].end() :][:1].isalpha():
-            return
         number = text.removesuffix(".x")
+        if self._text[self._tokens[at].end() :][:1].isalpha():
+            return
         if scale == "sm":
             dotted = number if "." in number else f"{number[:-1]}.{number[-1:]}"
-            self.asked.named["cards"] += [
-                name for name, each in self._table["cards"].items() if each == dotted
-            ][:1]
+            every = {capability: name for name, capability in reversed(self._table["cards"].items())}
+            self.asked.named["cards"] += filter(None, [every.get(dotted)])
         # trt8510 is a build's short name, which has no one reading.
-        elif scale != "tensorrt" or _numbers(number) < (_NEWEST_MAJOR,):
+        elif scale and (scale != "tensorrt" or _numbers(number) < (_NEWEST_MAJOR,)):
             self.asked.versions.append(Version(scale, number))
 
     def _guessed(self, at: int, text: str) -> str:
@@ -153,13 +153,14 @@ class _Answering:
         self._columns: list[Json] = [{"id": name, **each} for name, each in table["columns"].items()]
         self._main = [each for each in self._columns if each["series"] == "TensorRT"]
         self._rows = _all_rows(data)
-        self._own = self._of_scales(_PRODUCTS)
+        self._own = self._of_scales(_PRODUCTS) or ([] if self._of_scales(_RELEASES) else self._newest())
         named = self._own or self._of_scales(_RELEASES)
-        if self._asks("newest") and not named:
-            self._own = named = [Version("tensorrt", each["short"]) for each in self._main[-1:]]
         self._step = self._between(named) or self._up_to(named)
         self._found = self._step or [column for version in named for column in self._latest(version)]
         self._best, self._unheard = self._searched()
+
+    def _newest(self) -> list[Version]:
+        return [Version("tensorrt", each["short"]) for each in self._main[-1:] if self._asks("newest")]
 
     def _of_scales(self, scales: Iterable[str]) -> list[Version]:
         return _once(each for each in self._asked.versions if each.scale in scales)
@@ -216,17 +217,13 @@ class _Answering:
 
     def _up_to(self, named: Sequence[Version]) -> list[Json]:
         """Return the columns of a step to one version from those before it, if that is asked for."""
-        asked, kinds = self._asked, self._named.keys()
-        alone = not (asked.about or kinds & {"cards", "asks"} or "." in named[0].number) if named else False
-        wanted = (alone or self._asks("step")) and "foreign" not in kinds
-        if len(named) != 1 or named != self._own or not wanted or not (fits := self._fitting(*named)):
+        if len(named) != 1 or named != self._own or self._names("foreign"):
             return []
-        end = _numbers(named[0].number)
-        before = [
-            each
-            for each in self._columns
-            if each["series"] == fits[0]["series"] and _numbers(each["version"]) < end
-        ]
+        (version,) = named
+        alone = not (self._asked.about or self._named.keys() & {"cards", "asks"} or "." in version.number)
+        fits = self._fitting(version) if alone or self._asks("step") else []
+        series = [each for each in self._columns if each["series"] in {one["series"] for one in fits}]
+        before = [each for each in series if _numbers(each["version"]) < _numbers(version.number)]
         return [_best(before), _best(fits)] if before else []
 
     def _stepped(self) -> Iterator[Line]:
@@ -309,12 +306,13 @@ class _Answering:
 
     def _latency(self) -> Iterator[Line]:
         measured = [each for each in self._main if each["measured"]]
-        a, b = self._step or (measured[:1] + measured[-1:]) or (None, None)
-        if not self._asks("latency") or a is None or b is None or a is b:
+        ends = self._step or measured[:1] + measured[1:][-1:]
+        if not self._asks("latency") or len(ends) != len(_SIDES):
             return
+        a, b = ends
         rows = self._best if self._asked.about else self._rows
         timed = [_Timed(row, row["cells"][a["id"]], row["cells"][b["id"]]) for row in rows]
-        timed = sorted((each for each in timed if each.ratio), key=lambda each: -each.ratio)
+        timed = sorted(filter(_Timed.ratio, timed), key=_Timed.ratio, reverse=True)
         for each in timed[:_MOST_ROWS]:
             yield Line(self._say("timed", a=a["name"], b=b["name"], **each.values()), each.new["id"])
         yield Line(self._say("one_layer" if timed else "not_timed", a=a["name"], b=b["name"]))
@@ -322,22 +320,32 @@ class _Answering:
     def _searched(self) -> tuple[list[Json], list[str]]:
         """Return the rows that hold most of the words, best first, and the words that neither rows nor errors hold."""
         about = self._asked.about
-        operators = {name.lower() for name in self._names("operators")}
-        needed = {shown for shown, like in about.items() if operators & {*like}}
         points = [{shown: _points(row, like) for shown, like in about.items()} for row in self._rows]
-        hits = [_hits(each, needed) for each in points]
-        most = max(hits, default=0)
-        best = [at for at, each in enumerate(hits) if most and each == most]
+        hits = list(map(self._hits, points))
+        most = max(hits, default=0) or len(about) + 1
+        best = [at for at, each in enumerate(hits) if each == most]
         best.sort(key=lambda at: (-sum(points[at].values()), *self._later(self._rows[at])))
-        errors = [_as_words(_error_text(each)) for each in self._data["signatures"].values()]
-        unheard = [
-            shown
-            for shown, like in about.items()
-            if shown not in needed
-            and not any(each[shown] for each in points)
-            and not any(_holds(text, like) for text in errors)
-        ]
-        return [self._rows[at] for at in best], unheard
+        heard = (
+            {shown for each in points for shown in each if each[shown]} | self._needed() | self._in_errors()
+        )
+        return [self._rows[at] for at in best], [shown for shown in about if shown not in heard]
+
+    def _needed(self) -> set[str]:
+        """Return the words that a row has to hold: operators."""
+        operators = {name.lower() for name in self._names("operators")}
+        return {shown for shown, like in self._asked.about.items() if operators & {*like}}
+
+    def _in_errors(self) -> set[str]:
+        texts = [_as_words(_error_text(each)) for each in self._data["signatures"].values()]
+        return {
+            shown for shown, like in self._asked.about.items() if any(_holds(text, like) for text in texts)
+        }
+
+    def _hits(self, points: Mapping[str, int]) -> int:
+        """Count the words that a row holds; none if it only mentions some, or lacks a needed one."""
+        found = list(points.values())
+        near = all(found) or max(found) > 1
+        return sum(map(bool, found)) if near and all(points[each] for each in self._needed()) else 0
 
     def _later(self, row: Json) -> tuple[bool, bool]:
         """Return what puts a row after others that hold the words as well: nothing known here, no reproducer."""
@@ -364,12 +372,12 @@ class _Answering:
         words += [[name.lower()] for name in self._names("cards")]
         words += [[each.number] for each in self._own if "." in each.number]
         found = []
-        for name, each in self._data["signatures"].items() if len(words) > min(1, len(self._best)) else ():
-            title, text = _as_words(each["title"]), _as_words(_error_text(each))
-            hits = sum(_holds(title, like) for like in words)
-            if hits and all(_holds(text, like) for like in words):
+        for name, each in self._data["signatures"].items():
+            title = _as_words(each["title"])
+            if (hits := sum(_holds(title, like) for like in words)) and _holds_all(_error_text(each), words):
                 found.append((hits, Line(f"Error: {each['title']}. {each['advice']}", f"error={name}")))
-        return (line for _, line in sorted(found, key=lambda one: -one[0])[:_MOST_ERRORS])
+        most = _MOST_ERRORS if len(words) > min(1, len(self._best)) else 0
+        return (line for _, line in sorted(found, key=lambda one: -one[0])[:most])
 
 
 @dataclass(frozen=True)
@@ -380,7 +388,6 @@ class _Timed:
     old: Json
     new: Json
 
-    @property
     def ratio(self) -> float:
         """Return the new median by the old one, 0 if a side has none."""
         old, new = (each.get("latency_ms") for each in (self.old, self.new))
@@ -400,13 +407,6 @@ def _once(every: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(every))
 
 
-def _hits(points: Mapping[str, int], needed: Iterable[str]) -> int:
-    """Count the words that a row holds; one that only mentions some of them, or lacks a needed one, is no answer."""
-    found = list(points.values())
-    near = all(found) or max(found) > 1
-    return sum(map(bool, found)) if near and all(points[each] for each in needed) else 0
-
-
 def _error_text(each: Json) -> str:
     return " ".join((each["title"], each["cause"], each["advice"], *(text["text"] for text in each["texts"])))
 
@@ -414,6 +414,10 @@ def _error_text(each: Json) -> str:
 def _holds(text: str, like: Iterable[str]) -> bool:
     """Tell whether a text, as `_as_words` has it, holds any form of a word."""
     return any(_as_words(word)[:-1] in text for word in like)
+
+
+def _holds_all(text: str, words: Iterable[Iterable[str]]) -> bool:
+    return all(_holds(_as_words(text), like) for like in words)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

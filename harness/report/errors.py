@@ -149,20 +149,18 @@ class _Book:
 
     def __init__(self, results: Results) -> None:
         self._targets = {target.id: target for target in results.targets}
-        self._variants = {
-            (variant.case, variant.name): variant for case in results.cases for variant in case.variants
-        }
+        self._variants = {(variant.case, variant.name): variant for variant in results.variants}
         self._rows: dict[tuple[str, str], list[Known]] = {}
         self._measured: dict[str, list[Known]] = {}
+        self._claims: dict[str, list[tuple[VariantView, Expectation]]] = {}
         for cell in results.cells:
             self._rows.setdefault((cell.case, cell.variant), []).append(cell)
-            if cell.measured and cell.signature:
-                self._measured.setdefault(cell.signature, []).append(cell)
-        self._claims: dict[str, list[tuple[VariantView, Expectation]]] = {}
-        for variant in self._variants.values():
+            if cell.measured:
+                self._measured.setdefault(cell.signature or "", []).append(cell)
+        for variant in results.variants:
             for claim in variant.claims:
-                if claim.signature and claim.basis is not Basis.MEASURED:
-                    self._claims.setdefault(claim.signature, []).append((variant, claim))
+                if claim.basis is not Basis.MEASURED:
+                    self._claims.setdefault(claim.signature or "", []).append((variant, claim))
 
     def entry(self, signature: Signature) -> ErrorEntry:
         said = in_general(signature)
@@ -215,25 +213,16 @@ class _Book:
         return tuple(shown[:_MOST_TEXTS])
 
     def _seen(self, signature: Signature) -> tuple[Sighting, ...]:
-        cells = self._measured.get(signature.id, [])
         found = []
-        if cells:
-            gpus = sorted({gpu for cell in cells for gpu in gpus_of(cell)})
-            on = [f"on {gpu}" if gpu != NO_GPU else "without a GPU" for gpu in gpus]
-            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {' and '.join(on)},"
+        if cells := self._measured.get(signature.id, []):
+            gpus = [f"on {gpu}" for gpu in sorted(set[str]().union(*map(gpus_of, cells)))]
+            on = " and ".join(gpus).replace(f"on {NO_GPU}", "without a GPU")
+            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {on},"
             found.append(Sighting(Basis.MEASURED, self._where([cell.target for cell in cells]), many))
-        claims = [claim for _, claim in self._claims.get(signature.id, ())]
-        found += [
-            Sighting(
-                claim.basis,
-                range_of(claim),
-                claim.provenance,
-                claim.source.url,
-                "<" in (claim.versions or ""),
-            )
-            for claim in (*claims, *signature.reported)
-            if claim.basis is Basis.REPORTED and claim.source
-        ]
+        for claim in (*(claim for _, claim in self._claims.get(signature.id, ())), *signature.reported):
+            if claim.basis is Basis.REPORTED and claim.source:
+                ends = "<" in (claim.versions or "")
+                found.append(Sighting(claim.basis, range_of(claim), claim.provenance, claim.source.url, ends))
         return tuple(dict.fromkeys(found))
 
     def _proof(self, name: str) -> Proof | None:

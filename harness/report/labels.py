@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import product
 
 from harness.judge.names import load_names
 from harness.judge.signatures import load_signatures, load_texts
@@ -166,17 +167,22 @@ _NOUNS = {
 @cache
 def examples(signature: str) -> Mapping[str, str]:
     """Return what fills the blanks of an entry: names that a version took away, else the words of its first text."""
-    found: dict[str, str] = {}
-    patterns = [each for one in load_signatures() if one.id == signature for each in one.patterns]
-    for text in (each.text for each in load_texts() if each.id == signature):
-        for match in filter(None, (pattern.regex.search(text) for pattern in patterns)):
-            groups = {
-                name: one_line(value, _LONGEST_VALUE) for name, value in match.groupdict().items() if value
-            }
-            found = {**groups, **found}
+    found = _own_words(signature)
     for row in [row for row in load_names() if row.signature == signature][:1]:
         found |= {"name": some(row.names, _MOST_NAMES), "now": row.now, "since": row.since}
     return {**found, **_NOUNS}
+
+
+def _own_words(signature: str) -> dict[str, str]:
+    """Return what the patterns of a signature capture of its texts, the first of each."""
+    found: dict[str, str] = {}
+    texts = [each.text for each in load_texts() if each.id == signature]
+    patterns = {each.id: each.patterns for each in load_signatures()}
+    for text, pattern in product(texts, patterns.get(signature, ())):
+        match = pattern.regex.search(text)
+        groups = match.groupdict(default="") if match else {}
+        found = {name: one_line(value, _LONGEST_VALUE) for name, value in groups.items() if value} | found
+    return found
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,7 @@ class _Facts:
         self._data: Json = data
         self._targets: list[Json] = data["targets"]
         self._measured = [cell for cell in data["cells"] if cell["basis"] == "measured"]
+        self._on_gpus = [cell for cell in self._measured if cell.get("gpu")]
         self._cells = Counter(cell["target"] for cell in self._measured)
         self.columns = {
             each["id"]: _column(each, measured=each["id"] in self._cells) for each in self._targets
@@ -196,13 +197,8 @@ class _Facts:
         for name, each in _said()["precisions"].items():
             if "says" in each:
                 yield name, each["says"], ""
-        rows = (row for case in self._data["cases"] for row in case["variants"])
-        present = {node["op"] for row in rows for node in row["graph"]["nodes"]}
-        for name in names.operators():
-            absent = (
-                "" if name in present else f" No row here has {name}: nothing was measured or reported of it."
-            )
-            yield name, f"{name}: TensorRT reads it {_first(name)}.{absent}", "operators"
+        yield from self._of_operators()
+        yield from self._of_opsets()
         for capability in sorted({*_cards().values()}):
             yield from self._of_capability(capability)
         yield from self._of_stacks()
@@ -215,33 +211,46 @@ class _Facts:
             or "none"
         )
 
-    def _of_stacks(self) -> Iterator[Fact]:
-        """Yield the facts on columns: each alone, and by a CUDA, a driver, a JetPack, a month of NGC, an opset."""
-        told = {
-            each["id"]: f"{self.columns[each['id']]['name']}: {self._told(each)}" for each in self._targets
-        }
-        by: dict[str, dict[str, list[str]]] = {scale: {} for scale in _STACKS}
-        whole: dict[str, dict[str, list[str]]] = {scale: {} for scale in _STACKS}
-        for name, column in self.columns.items():
-            yield name, told[name], f"target-{name}"
-            for scale, number in (each.split() for each in column["is"] if each.split()[0] in _STACKS):
-                whole[scale].setdefault(number, []).append(name)
-                for prefix in accumulate(number.split("."), "{}.{}".format):
-                    by[scale].setdefault(prefix, []).append(name)
-        for scale, shown in _STACKS.items():
-            for number, every in by[scale].items():
-                few = "; ".join(map(told.__getitem__, every))
-                yield (
-                    f"{scale} {number}",
-                    f"{shown} {number}: {few if len(every) <= _MOST_TOLD else f'{self._named(every)}.'}",
-                    f"target-{every[0]}" if len(every) == 1 else "targets",
-                )
-            each = "; ".join(f"{number}: {self._named(every)}" for number, every in whole[scale].items())
-            yield scale, f"{shown}, by column: {each}.", "targets"
+    def _of_operators(self) -> Iterator[Fact]:
+        rows = (row for case in self._data["cases"] for row in case["variants"])
+        present = {node["op"] for row in rows for node in row["graph"]["nodes"]}
+        for name in names.operators():
+            absent = f" No row here has {name}: nothing was measured or reported of it."
+            told = f"{name}: TensorRT reads it {_first(name)}.{'' if name in present else absent}"
+            yield name, told, "operators"
+
+    def _of_opsets(self) -> Iterator[Fact]:
         newest = operator_tables()[-1].opset
         for key, opset in [*((f"opset {each}", each) for each in range(1, newest + 1)), ("opset", newest)]:
             first = next(table.release for table in operator_tables() if table.opset >= opset)
             yield key, f"Opset {opset}: TensorRT {first} and later, by NVIDIA's operator tables.", "operators"
+
+    def _of_stacks(self) -> Iterator[Fact]:
+        """Yield the facts on columns: each alone, and by a CUDA, a driver, a JetPack, a month of NGC."""
+        told = {
+            each["id"]: f"{self.columns[each['id']]['name']}: {self._told(each)}" for each in self._targets
+        }
+        for name, text in told.items():
+            yield name, text, f"target-{name}"
+        for scale, shown in _STACKS.items():
+            whole = self._by_number(scale)
+            for number in dict.fromkeys(chain.from_iterable(map(_prefixes, whole))):
+                every = [name for each, found in whole.items() for name in found if number in _prefixes(each)]
+                few = "; ".join(map(told.__getitem__, every))
+                text = few if len(every) <= _MOST_TOLD else f"{self._named(every)}."
+                href = f"target-{every[0]}" if len(every) == 1 else "targets"
+                yield f"{scale} {number}", f"{shown} {number}: {text}", href
+            each = "; ".join(f"{number}: {self._named(every)}" for number, every in whole.items())
+            yield scale, f"{shown}, by column: {each}.", "targets"
+
+    def _by_number(self, scale: str) -> dict[str, list[str]]:
+        """Return the columns of each version of a scale."""
+        found: dict[str, list[str]] = {}
+        for name, column in self.columns.items():
+            for kind, number in map(str.split, column["is"]):
+                if kind == scale:
+                    found.setdefault(number, []).append(name)
+        return found
 
     def _told(self, target: Json) -> str:
         many = self._cells[target["id"]]
@@ -258,21 +267,15 @@ class _Facts:
 
     def _of_capability(self, capability: str) -> Iterator[Fact]:
         """Yield the facts on cards of a compute capability, alone, with a column and with a precision."""
-        card, found = (
-            f"{{card}} (SM {capability})",
-            [each for each in self._targets if _takes(each, capability)],
-        )
+        found = [each for each in self._targets if _takes(each, capability)]
         taking = {target["id"] for target in found}
         for name, column in self.columns.items():
             does = "takes" if name in taking else "does not take"
             if column["scale"] in ("tensorrt", "rtx"):
-                yield f"{capability} {name}", f"TensorRT {column['short']} {does} {card}.", f"target-{name}"
-        for name, each in _said()["precisions"].items():
-            lowest = each.get("lowest", "0")
-            lacks = capability in each.get("lacks", ()) or Version(capability) < Version(lowest)
-            has = f"has no {name}: it takes SM {lowest} or later" if lacks else f"has {name}"
-            if "lowest" in each:
-                yield f"{capability} {name}", f"{card} {has}.", ""
+                told = f"TensorRT {column['short']} {does} {{card}} (SM {capability})."
+                yield f"{capability} {name}", told, f"target-{name}"
+        for name, has in _precisions_of(capability):
+            yield f"{capability} {name}", f"{{card}} (SM {capability}) {has}.", ""
         kinds = [each.architecture for each in GENERATIONS if each.capability == capability][:1]
         rtx = [target["short"] for target in found if target["engine"] == "tensorrt_rtx"]
         others = [f"TensorRT for RTX {rtx[0]} to {rtx[-1]} takes it too."] if rtx else []
@@ -280,8 +283,8 @@ class _Facts:
         yield capability, f"{{card}} ({', '.join([*kinds, f'SM {capability}'])}): {said}", "targets"
 
     def _measured_on(self, capability: str) -> str:
-        on = [cell for cell in self._measured if cell.get("gpu") and cell["gpu"][0] == capability]
-        gpus = listed(sorted({cell["gpu"][1] for cell in on}))
+        on = [cell for cell in self._on_gpus if cell["gpu"][0] == capability]
+        gpus = _gpus(on)
         return (
             f"Measured here on {gpus}: {self._named(cell['target'] for cell in on)}."
             if on
@@ -292,17 +295,16 @@ class _Facts:
         """Yield the first and the last TensorRT of a compute capability, as far as it is known."""
         ends = _said()["known_ends"].get(capability, {})
         own = [target for target in found if target["series"] == "TensorRT"]
-        boards = sorted(
-            (each for each in found if each["jetpack"]), key=lambda each: Version(each["version"])
-        )
+        found = sorted(found, key=lambda each: Version(each["version"]))
+        boards = [each for each in found if each["jetpack"]]
         if boards:
             told = listed([f"{each['short']} (JetPack {each['jetpack']})" for each in boards])
             yield f"TensorRT {told}. A newer TensorRT comes with a newer JetPack."
         elif own:
             yield self._from_to(own, ends)
             cudas = sorted(filter(None, [ends.get("cuda"), *(each["cuda"] for each in own)]), key=Version)
-            driver = own[0]["driver"].replace(">=", "≥ ")
-            yield f"CUDA {' to '.join(dict.fromkeys((*cudas[:1], *cudas[-1:])))}, driver {driver}."
+            driver, both = own[0]["driver"].replace(">=", "≥ "), dict.fromkeys((*cudas[:1], *cudas[-1:]))
+            yield f"CUDA {' to '.join(both)}, driver {driver}."
         elif "last" in ends:
             yield f"Its last TensorRT is {ends['last']}, which is older than every column here."
         elif not found:
@@ -338,15 +340,31 @@ class _Facts:
             yield f"operators {target['id']}", told, "operators"
 
     def _all_measured(self) -> str:
-        real = [cell for cell in self._measured if cell.get("gpu")]
+        real = self._on_gpus
         others = [cell["target"] for cell in self._measured if not cell.get("gpu")]
-        gpus = listed(sorted({cell["gpu"][1] for cell in real})) or "no GPU"
+        gpus = _gpus(real) or "no GPU"
         drivers = listed(sorted({each["driver"] for cell in real for each in cell["by_gpu"]} - {""}))
         last = max((run["when"] for run in self._data["runs"]), default="")[:10]
         return (
             f"{len(real)} cells on {gpus}, driver {drivers}: {self._named(cell['target'] for cell in real)}. "
             f"{len(others)} engines or runs without a GPU: {self._named(others)}. The last run was on {last}."
         )
+
+
+def _gpus(cells: Iterable[Json]) -> str:
+    return listed(sorted({cell["gpu"][1] for cell in cells}))
+
+
+def _prefixes(number: str) -> list[str]:
+    return list(accumulate(number.split("."), "{}.{}".format))
+
+
+def _precisions_of(capability: str) -> Iterator[tuple[str, str]]:
+    """Yield each precision that hardware decides, and whether a compute capability has it, in words."""
+    for name, each in _said()["precisions"].items():
+        if lowest := each.get("lowest"):
+            lacks = capability in each.get("lacks", ()) or Version(capability) < Version(lowest)
+            yield name, f"has no {name}: it takes SM {lowest} or later" if lacks else f"has {name}"
 
 
 def _release(version: str, each: Json) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -139,15 +140,7 @@ def render(
     style, script = _style(), _script()
     small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
     coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
-    cells = [_shown_of(cell) for cell in data["cells"]]
-    early, late = (
-        [{name: cell[name] for name in cell if (name in LATE) is last} for cell in cells]
-        for last in (False, True)
-    )
-    kinds: dict[str, int] = {}
-    places = [kinds.setdefault(json.dumps(cell), len(kinds)) for cell in early]
-    cases = [{**case, "variants": list(map(_told, case["variants"]))} for case in data["cases"]]
-    first = {**data, "cells": list(map(json.loads, kinds)), "places": places, "cases": cases}
+    first, late = _early_and_late(data)
     template = environment(STATIC).get_template("index.html.j2")
     return template.render(
         data=data,
@@ -161,6 +154,18 @@ def render(
         models=_packed(coded),
         tabs=_packed(_tabs(data, suites)),
     )
+
+
+def _early_and_late(data: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the data with cells that are alike once, and the fields of each cell that are unpacked late."""
+    kinds: dict[str, int] = {}
+    places, late = [], []
+    for cell in map(_shown_of, data["cells"]):
+        late.append({name: cell[name] for name in cell if name in LATE})
+        early = json.dumps({name: cell[name] for name in cell if name not in LATE})
+        places.append(kinds.setdefault(early, len(kinds)))
+    cases = [{**case, "variants": list(map(_told, case["variants"]))} for case in data["cases"]]
+    return {**data, "cells": list(map(json.loads, kinds)), "places": places, "cases": cases}, late
 
 
 def unpacked(page: str) -> str:
@@ -311,8 +316,8 @@ def _changed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _operators(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return of each operator its rows, which of some versions read it, and how ONNX's own tests of it ended."""
-    rows = (row for case in data["cases"] for row in case["variants"])
-    present = Counter(op for row in rows for op in {node["op"] for node in row["graph"]["nodes"]})
+    graphs = [row["graph"]["nodes"] for case in data["cases"] for row in case["variants"]]
+    present = Counter(chain.from_iterable({node["op"] for node in nodes} for nodes in graphs))
     first = {name: Version(names.since(name) or "999") for name in names.operators()}
     versions = sorted({names.since(name) for name in first} - {""}, key=Version)
     ends = [badly_ended(at) for at in (0, 1)]
@@ -412,30 +417,17 @@ def own_pages(results: Results) -> dict[str, str]:
         LIST: _filled("own_page.html.j2", results, LIST, "Errors and cases of TensorRT", errors=entries),
         UPGRADE: _upgrade(results, entries),
     }
+    filled = partial(_filled, "own_page.html.j2", results)
     for entry in entries:
-        page = page_of_error(entry.id)
-        pages[page] = _filled(
-            "own_page.html.j2",
-            results,
-            page,
-            entry.title,
-            description=f"{entry.cause} {entry.advice}",
-            entry=entry,
-            failing_so=[case for case in results.cases if entry.id in by_case[case.name]],
-        )
+        page, told = page_of_error(entry.id), f"{entry.cause} {entry.advice}"
+        cases = [case for case in results.cases if entry.id in by_case[case.name]]
+        pages[page] = filled(page, entry.title, description=told, entry=entry, failing_so=cases)
     # The measured and reported cells of each variant.
     known = {variant.id: [cell for cell in cells if cell.basis] for variant, cells in results.rows()}
     for case in results.cases:
-        page = page_of_case(case.name)
-        pages[page] = _filled(
-            "own_page.html.j2",
-            results,
-            page,
-            case.title,
-            description=case.summary,
-            case=case,
-            known={variant.name: known[variant.id] for variant in case.variants},
-            errors=[entry for entry in entries if entry.id in by_case[case.name]],
+        page, errors = page_of_case(case.name), [each for each in entries if each.id in by_case[case.name]]
+        pages[page] = filled(
+            page, case.title, description=case.summary, case=case, known=known, errors=errors
         )
     return {**pages, STYLE: (STATIC / STYLE).read_text(encoding="utf-8")}
 
@@ -463,14 +455,18 @@ def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
 def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expectation]]:
     """Return the reported claims of TensorRT from some 11 on that no topic holds."""
     answered = {signature.id for signature in load_signatures() if signature.upgrade_11}
+    every = ((case, variant) for case in results.cases for variant in case.variants)
     return [
         (case, variant, claim)
-        for case in results.cases
-        for variant in case.variants
+        for case, variant in every
         for claim in variant.claims
-        if ENGINES[claim.engine].by_major and claim.basis is Basis.REPORTED and claim.source
-        if re.search(r"[>=~]=11\b", claim.versions or "") and claim.signature not in answered
+        if claim.signature not in answered and _is_of_11(claim)
     ]
+
+
+def _is_of_11(claim: Expectation) -> bool:
+    told = claim.basis is Basis.REPORTED and bool(claim.source) and ENGINES[claim.engine].by_major
+    return told and re.search(r"[>=~]=11\b", claim.versions or "") is not None
 
 
 def _gone() -> dict[str, list[names.NameRow]]:

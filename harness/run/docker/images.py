@@ -121,10 +121,11 @@ def pull_image(
 
 
 def _answers(error: DaemonRefused, name: str, host: str) -> bool:
-    """Tell whether the registry of a failed pull answers, be it that it has no such image or lets nobody in.
+    """Tell whether the registry of a failed pull answers, be it that it has the image for other platforms alone.
 
-    The daemon has one status for a silent registry and for one that asks for a login, until it is asked for the
-    image's description.
+    The daemon has one status for that and for a registry that is silent, until it is asked for the image's description.
+    Podman cannot be asked so: its registries all seem to answer. To Docker 20.10 one that wants a login, and is given
+    none, seems silent.
     """
     if error.status in _REFUSED:
         return True

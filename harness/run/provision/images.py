@@ -20,7 +20,7 @@ from harness.run.provision import packages
 from harness.run.provision.cache import locked
 from harness.run.provision.host import Host
 from harness.run.provision.model import BrokenOff, Environment, NeedsPull, NotMade, Unavailable, Unreachable
-from harness.run.provision.packages import asked_for, shim_line
+from harness.run.provision.packages import shim_line, wheels_of
 from harness.run.provision.requirements import architecture
 from harness.shipped import installed, shipped
 
@@ -148,7 +148,7 @@ def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]
     context = packages.by_hand(target, "image")
     fill = ["uv", *packages.site_command(target, str(context / "site"))]
     path_file = f"echo {packages.ENGINE_FOLDER} > {shlex.quote(str(context / 'engine.pth'))}"
-    shim = (shim_line(context / "site"),) if asked_for(target.packages).shim else ()
+    shim = (shim_line(context / "site"),) if wheels_of(target.packages).shim else ()
     return (shlex.join(fill), *shim, path_file, shlex.join([*build, str(context)]))
 
 

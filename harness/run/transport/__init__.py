@@ -325,14 +325,16 @@ def complaint(text: str) -> str:
     return "; ".join(filter(None, (last.rstrip("."), remedy)))
 
 
-def run_to_end(words: Sequence[str], seconds: float = _PROGRAM_TIMEOUT) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; raises InfraError if it is missing or too slow.
+def run_to_end(
+    words: Sequence[str], seconds: float = _PROGRAM_TIMEOUT, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, by default in the caller's environment; raises InfraError if it is missing or too slow.
 
     Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, does not delay this. It has a
     session of its own: an interrupt at the terminal must not cut it off, and ssh finds no terminal to ask at.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = start(words, subprocess.DEVNULL, out, err)
+        process = start(words, subprocess.DEVNULL, out, err, environment)
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -343,11 +345,22 @@ def run_to_end(words: Sequence[str], seconds: float = _PROGRAM_TIMEOUT) -> subpr
         return subprocess.CompletedProcess(words, process.returncode, output(out), output(err))
 
 
-def start(words: Sequence[str], stdin: Any, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+def start(
+    words: Sequence[str],
+    stdin: Any,  # noqa: ANN401  (files as `Popen` takes them)
+    stdout: Any,  # noqa: ANN401
+    stderr: Any,  # noqa: ANN401
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
     """Start a program in a session of its own, in which ssh asks for no password; raises InfraError without it."""
     try:
         return subprocess.Popen(
-            words, stdin=stdin, stdout=stdout, stderr=stderr, env=no_questions(), start_new_session=True
+            words,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=environment or no_questions(),
+            start_new_session=True,
         )
     except FileNotFoundError:
         raise InfraError(f"the program {words[0]} is not installed here") from None
