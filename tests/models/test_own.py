@@ -168,7 +168,7 @@ def test_weights_that_fit_into_no_model_stay_in_their_file(
     own = load_own(saved(tmp_path, model))
     assert (str(own.weights), len(own.variant.model_bytes()) < 1000) == ("4.0 GiB", True)
     assert main(["new", "big", "--from", own.label, "--cases", str(tmp_path / "cases")]) == 2
-    assert "has 4.0 GiB of weights, too many for a case" in capsys.readouterr().err
+    assert "has 4.0 GiB" in capsys.readouterr().err
     (tmp_path / "w.data").unlink()
     with pytest.raises(HandledError, match=r"w\.data: No such file"):
         load_own(Path(own.label))
