@@ -127,7 +127,7 @@ def test_a_flag_that_no_version_has_is_one_sentence() -> None:
         (b"\x18\0\0\0TFL3" + b"\xff" * 40, "it is a model of TensorFlow Lite"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"),
         (b"\xff\xff\xff\xff", r"Wire format|is no ONNX model \("),
-        (data.model().SerializeToString()[:-9], r"it is cut off: it has \d+ bytes, and needs \d+"),
+        (data.model().SerializeToString()[:-9], "it is cut off, or damaged"),
     ],
 )
 def test_a_file_that_is_no_model_is_one_sentence(
