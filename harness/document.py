@@ -302,27 +302,28 @@ def _problems(document: Document, schema: dict[str, Any]) -> Iterator[Problem]:
     validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     for error in validator.iter_errors(document.data):
         place, rule, inner = tuple(error.absolute_path), str(error.validator), dict(error.schema)
-        value: Any = error.instance
         if "propertyNames" in error.absolute_schema_path:
-            name = (*place, str(value))
+            name = (*place, str(error.instance))
             yield Problem(document.key_line(name), name, f"cannot be a name; {inner['x-fix']}")
         elif rule == "additionalProperties":
-            known = inner["properties"]
-            for each in (name for name in value if name not in known):
-                sentence = f"is not a field that exists here; {did_you_mean(each, known)}"
+            for each in sorted(error.instance.keys() - inner["properties"], key=str):
+                sentence = f"is not a field that exists here; {did_you_mean(each, inner['properties'])}"
                 yield Problem(document.key_line((*place, each)), (*place, each), sentence)
         elif rule == "required":
-            # A field that is there but mistyped has its own complaint, which says more.
-            for each in inner["required"]:
-                if each not in value and not difflib.get_close_matches(each, value):
-                    sentence = f"is missing; add `{each}: {schema.get('x-examples', {}).get(each, '...')}`"
-                    yield Problem(document.key_line(place), (*place, each), sentence)
+            for each in _lacking(inner["required"], error.instance):
+                sentence = f"is missing; add `{each}: {schema.get('x-examples', {}).get(each, '...')}`"
+                yield Problem(document.key_line(place), (*place, each), sentence)
         elif rule == "type" and not place:
             sentence = f"is not {_KINDS[inner['type']]}; write {schema['x-start']} at its top level"
             yield Problem(document.line(()), (), sentence)
         else:
             sentence = _sentence(error, document.raw.get(place), inner.get("x-fix", ""))
             yield Problem(document.line(place), place, sentence)
+
+
+def _lacking(required: Iterable[str], value: Mapping[str, Any]) -> list[str]:
+    """Return the fields that are missing; one that is there but mistyped has its own complaint, which says more."""
+    return [each for each in required if each not in value and not difflib.get_close_matches(each, value)]
 
 
 #: The sentence on a fault by the rule of the schema; `_type` and `_enum` word theirs.

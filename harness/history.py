@@ -328,24 +328,29 @@ def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
     speaks = next((each for each in seen if each.run == shown), seen[-1])
     past = [each for each in seen if each.is_past_of(speaks)]
     own = [each for each in past if each.stack == speaks.stack]
-    line, now = [*past[: past.index(own[0])], *own], own[-1]
+    line = [*past[: past.index(own[0])], *own]
     start, flaky = _streak(line), _flaky(own)
-    before = line[start - 1].entry.cls if start else None
-    first_seen = fixed_since = None
-    if not now.works:
-        first_seen = next(each.when for each in line if each.ending == now.ending)
-    elif not all(each.works for each in line):
-        fixed_since = line[_since(line, lambda each: each.works)].when
-    medians = [each.entry.median_ms for each in own if each.entry.cls is now.entry.cls]
+    first_seen, fixed_since = _ends(line)
+    medians = (each.entry.median_ms for each in own if each.entry.cls is own[-1].entry.cls)
     return CellHistory(
         event="flaky" if flaky else _event(line, start),
         since=line[start].when,
         first_seen=first_seen,
         fixed_since=fixed_since,
-        before=before,
+        before=line[start - 1].entry.cls if start else None,
         flaky=flaky,
         latency=judge_latency([median for median in medians if median is not None]),
     )
+
+
+def _ends(line: Sequence[_Seen]) -> tuple[str | None, str | None]:
+    """Return since when it fails as it does now, or since when it works if it ever failed."""
+    now = line[-1]
+    if not now.works:
+        return next(each.when for each in line if each.ending == now.ending), None
+    if all(each.works for each in line):
+        return None, None
+    return None, line[_since(line, lambda each: each.works)].when
 
 
 def judge_latency(medians_ms: Sequence[float]) -> LatencyHistory | None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Context
+from typing import TypeVar
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
 #: Characters that are invisible or turn text around: controls but tab and newline, bidirectional marks, zero-width
 #: characters, byte-order mark, tags; and lone surrogates, which UTF-8 cannot hold.
@@ -40,6 +44,14 @@ def some(words: Sequence[str], most: int = 3, separator: str = ", ") -> str:
     """Return the first of many words, and how many more there are: "a, b, c and 4 more"."""
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return separator.join(words[:most]) + more
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """Return the values that share a key, to tell the key once; in the order in which they come."""
+    found: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def clip(text: str, limit: int) -> str:

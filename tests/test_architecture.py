@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -186,7 +186,7 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert {name: sorted(where) for name, where in rooms.items() if len(where) > 1} == {}
 
 
-def _marked(node: ast.AST, named: set[str] = frozenset()) -> bool:
+def _marked(node: ast.AST, named: Collection[str] = ()) -> bool:
     return any(
         (isinstance(each, ast.Attribute) and each.attr in MARKERS)
         or (isinstance(each, ast.Name) and each.id in named)

@@ -51,9 +51,11 @@ def _fits(hint: Any, value: object) -> bool:  # noqa: ANN401  (walks type hints)
         return any(_fits(one, value) for one in arguments)
     if origin is Literal:
         return value in arguments
-    # Python holds True for an integer, and an enumeration's members here are strings.
-    odd = (hint is int and isinstance(value, bool)) or (hint is str and isinstance(value, Enum))
-    return isinstance(value, origin or hint) and not odd
+    return isinstance(value, origin or hint) and not isinstance(value, _NO.get(hint, ()))
+
+
+#: Python holds True for an integer, and an enumeration's members here are strings.
+_NO: dict[object, type] = {int: bool, str: Enum}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ already, or is of no operator that ONNX's schemas allow in the type. A node of n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +36,8 @@ _TYPED = frozenset(
         *("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"),
     }
 )
+#: They take a tensor of any type.
+_OF_ANY = frozenset({"Cast", "Shape", "Size"})
 #: The place of the weights, and the axis of their output channels.
 _WEIGHTS = {"Conv": (1, 0), "ConvTranspose": (1, 1), "Gemm": (1, 1), "MatMul": (1, -1)}
 _MATRIX = 2
@@ -147,25 +149,15 @@ class _Writer:
 
     def take(self, node: onnx.NodeProto) -> None:
         """Write the next node, in the type that it is to have."""
-        name = effective_name(node)
-        wish = self._types.nodes.get(name)
-        why = self._kept(node)
-        if not why and wish is Precision.INT8:
-            planned = self._plan(node)
-            if not isinstance(planned, str) and (slots := self._slots(node, self._around)):
-                self._write_quantised(node, planned, slots)
-                return
-            self._why[name] = planned if isinstance(planned, str) else "its operator takes no such type"
-        kind = self._wanted(node, wish)
-        slots = None if why or kind is None else self._slots(node, kind)
-        if kind is not None and slots and any(slots):
-            self._write(node, kind, slots)
+        wish, why = self._types.nodes.get(effective_name(node)), self._kept(node)
+        if not why and ((wish is Precision.INT8 and self._in_int8(node)) or self._in_float(node, wish)):
             return
         own = self._type_of(node)
         if own is not None:
-            self._typed[name] = _NUMBERS[own]
+            self._typed[effective_name(node)] = _NUMBERS[own]
             if node.op_type not in _TYPED and wish is not None and FLOATS.get(wish, (None,))[0] != own:
-                self._why.setdefault(name, why or "ONNX has no such type for its operator")
+                why = why or "ONNX has no such type for its operator"
+                self._why.setdefault(effective_name(node), why)
         self._keep(node)
 
     def done(self) -> Explicit:
@@ -202,13 +194,24 @@ class _Writer:
         maker = self._tensors.producer(tensor)
         return maker is not None and maker.op_type == "DequantizeLinear"
 
-    def _wanted(self, node: onnx.NodeProto, wish: Precision | None) -> int | None:
-        """Return the float that a node is to be typed in: that of its data if nothing is known of it."""
+    def _in_float(self, node: onnx.NodeProto, wish: Precision | None) -> bool:
+        """Write a node in a float type: that of its data if nothing is known of it. Tell whether it can be."""
+        kind = self._kind(node, wish)
+        slots = None if kind is None else self._slots(node, kind)
+        if kind is None or not slots or not any(slots):
+            return False
+        reading = {index: self._version(node.input[index], kind) for index in slots[0]}
+        self._append(node, reading, kind, slots[1])
+        self._typed[effective_name(node)] = Precision.TF32 if wish is Precision.TF32 else _NUMBERS[kind]
+        return True
+
+    def _kind(self, node: onnx.NodeProto, wish: Precision | None) -> int | None:
+        """Return the float that a node is to be in, None if neither it nor its data tells one."""
         if wish in FLOATS:
             return FLOATS[wish][0]
         if wish is Precision.INT8:
             return self._around
-        data = [each for each in node.input if each in self._floats and each not in self._tensors.constants]
+        data = (self._floats.keys() & {*node.input}) - self._tensors.constants
         kinds = {self._native.get(name, self._floats[name]) for name in data}
         return kinds.pop() if len(kinds) == 1 else None
 
@@ -236,13 +239,6 @@ class _Writer:
             if name in self._floats:
                 self._version(name, self._floats[name])
         self._nodes.append(node)
-
-    def _write(self, node: onnx.NodeProto, kind: int, slots: tuple[Sequence[int], Sequence[int]]) -> None:
-        """Write a node in a float type."""
-        reading = {index: self._version(node.input[index], kind) for index in slots[0]}
-        self._append(node, reading, kind, slots[1])
-        wish = self._types.nodes.get(effective_name(node))
-        self._typed[effective_name(node)] = Precision.TF32 if wish is Precision.TF32 else _NUMBERS[kind]
 
     def _append(
         self, node: onnx.NodeProto, reading: Mapping[int, str], kind: int, outputs: Sequence[int]
@@ -289,6 +285,34 @@ class _Writer:
         self._nodes.append(helper.make_node("Cast", [source], [name], name=f"{name}/Cast", to=kind))
         return name
 
+    def _in_int8(self, node: onnx.NodeProto) -> bool:
+        """Write a node that reads dequantised tensors; one without weights gives its outputs rounded too.
+
+        Tell whether it can be; else a sentence says why not.
+        """
+        name, slots = effective_name(node), self._slots(node, self._around)
+        planned = self._plan(node)
+        if isinstance(planned, str) or slots is None:
+            self._why[name] = planned if isinstance(planned, str) else "its operator takes no such type"
+            return False
+        reading = {
+            index: self._dequantised(*planned[index])
+            if index in planned
+            else self._version(node.input[index], self._around)
+            for index in slots[0]
+        }
+        self._append(node, reading, self._around, slots[1])
+        self._typed[name] = Precision.INT8
+        if {axis for _, axis in planned.values()} == {None}:
+            self._round(node.output)
+        return True
+
+    def _round(self, tensors: Iterable[str]) -> None:
+        """Let whoever reads one of these tensors, if it has a scale, read it behind Q/DQ."""
+        for tensor in tensors:
+            if tensor in self._types.scales:
+                self._made[tensor, self._around] = self._dequantised(tensor, None)
+
     def _plan(self, node: onnx.NodeProto) -> dict[int, tuple[str, int | None]] | str:
         """Return the tensors to quantise by input, weights with their axis; a sentence if they cannot be."""
         found: dict[int, tuple[str, int | None]] = {}
@@ -318,23 +342,6 @@ class _Writer:
         one = rank < _MATRIX or (node.op_type == "MatMul" and rank > _MATRIX)
         one |= node.op_type == "ConvTranspose" and attribute(node, "group", 1) != 1
         return rank if one else axis % rank
-
-    def _write_quantised(
-        self,
-        node: onnx.NodeProto,
-        planned: Mapping[int, tuple[str, int | None]],
-        slots: tuple[Sequence[int], Sequence[int]],
-    ) -> None:
-        """Write a node that reads dequantised tensors; one without weights gives its outputs rounded too."""
-        reading = {index: self._version(node.input[index], self._around) for index in slots[0]}
-        reading |= {index: self._dequantised(*each) for index, each in planned.items()}
-        self._append(node, reading, self._around, slots[1])
-        self._typed[effective_name(node)] = Precision.INT8
-        if planned and all(axis is None for _, axis in planned.values()):
-            for index in slots[1]:
-                name = node.output[index]
-                if name in self._types.scales:
-                    self._made[name, self._around] = self._dequantised(name, None)
 
     def _dequantised(self, tensor: str, axis: int | None) -> str:
         """Return the name of a tensor behind Q/DQ, in the float around; `axis` is that of stored weights."""

@@ -31,10 +31,10 @@ class GraphReader:
     def __init__(self, graph: onnx.GraphProto, around: GraphReader | None = None) -> None:
         self.nodes: list[onnx.NodeProto] = list(graph.node)
         self.outputs = {value.name for value in graph.output}
-        self.stored: dict[str, onnx.TensorProto] = {}
-        self.types: dict[str, int] = {}
+        self.stored: dict[str, onnx.TensorProto] = dict(around.stored) if around else {}
+        self.types: dict[str, int] = dict(around.types) if around else {}
+        self.shapes: dict[str, Extents] = dict(around.shapes) if around else {}
         self.constants: set[str] = {each.values.name for each in graph.sparse_initializer}
-        self.shapes: dict[str, Extents] = {}
         self._makers: dict[str, onnx.NodeProto] = {}
         self._readers: dict[str, list[onnx.NodeProto]] = {}
         for value in (*graph.value_info, *graph.output, *graph.input):
@@ -45,13 +45,10 @@ class GraphReader:
                 self.shapes[value.name] = extents(value)
         for each in graph.initializer:
             self._store(each.name, each)
-        fed = {value.name for value in graph.input} - self.constants
-        self.inputs: set[str] = fed if around is None else around.inputs
+        self.inputs: set[str] = {value.name for value in graph.input} - self.constants
         if around is not None:
-            self.stored = around.stored | self.stored
-            self.types = around.types | self.types
+            self.inputs = around.inputs
             self.constants |= around.constants
-            self.shapes = around.shapes | self.shapes
         for node in self.nodes:
             self._learn(node, self._index(node))
 
@@ -84,15 +81,11 @@ class GraphReader:
         """Take in which outputs of a node are constants, or have a type that the node itself names."""
         outputs = list(filter(None, node.output))
         if node.op_type == "Constant":
-            held = attribute(node, "value")
-            if held is None and (numbers := attribute(node, "value_ints")) is not None:
-                held = numpy_helper.from_array(np.array(numbers, np.int64))
-            for name in outputs if isinstance(held, onnx.TensorProto) else ():
+            for name, held in zip(outputs, _held(node), strict=False):
                 self._store(name, held)
         if node.op_type == "Constant" or (read and self.constants.issuperset(read)):
             self.constants.update(outputs)
-        kind = attribute(node, "to") if node.op_type == "Cast" else None
-        if kind is not None:
+        if node.op_type == "Cast" and (kind := attribute(node, "to")) is not None:
             self.types.update(dict.fromkeys(outputs, kind))
 
     def _index(self, node: onnx.NodeProto) -> Collection[str]:
@@ -102,6 +95,14 @@ class GraphReader:
         for name in read:
             self._readers.setdefault(name, []).append(node)
         return read
+
+
+def _held(node: onnx.NodeProto) -> list[onnx.TensorProto]:
+    """Return the tensor of a Constant; [] for one that holds no tensor of numbers."""
+    held, numbers = attribute(node, "value"), attribute(node, "value_ints")
+    if held is None and numbers is not None:
+        return [numpy_helper.from_array(np.array(numbers, np.int64))]
+    return [held] if isinstance(held, onnx.TensorProto) else []
 
 
 def inferred(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.GraphProto:
@@ -120,10 +121,10 @@ def reads(node: onnx.NodeProto) -> Iterator[str]:
     yield from filter(None, node.input)
     for graph in subgraphs(node):
         own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-        own |= {name for inner in graph.node for name in inner.output}
-        taken = [name for inner in graph.node for name in reads(inner)]
-        taken += [value.name for value in graph.output]
-        yield from (name for name in taken if name not in own)
+        own.update(*(inner.output for inner in graph.node))
+        for inner in graph.node:
+            yield from (name for name in reads(inner) if name not in own)
+        yield from (value.name for value in graph.output if value.name not in own)
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

@@ -51,7 +51,7 @@ from harness.case.claims import Expectation
 from harness.case.floor import Asked
 from harness.case.model import Case, Variant
 from harness.document import Document, Form, Place, Problem, checked
-from harness.text import did_you_mean
+from harness.text import did_you_mean, grouped
 from harness.words import UNJUDGED, Basis, Class, Engine, Precision
 
 FILE = "measured.yaml"
@@ -200,6 +200,11 @@ def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Pl
 
 
 def _problems(document: Document) -> Iterator[Problem]:
+    yield from _asked_problems(document)
+    yield from _cell_problems(document)
+
+
+def _asked_problems(document: Document) -> Iterator[Problem]:
     for case, of_case in document.data.get(_ASKED, {}).items():
         for variant, kinds in of_case.items():
             for kind in kinds:
@@ -208,8 +213,11 @@ def _problems(document: Document) -> Iterator[Problem]:
                     place: Place = (_ASKED, case, variant, kind)
                     sentence = "is no precision and operator; write such as `int8 Conv`"
                     yield Problem(document.key_line(place), place, sentence)
+
+
+def _cell_problems(document: Document) -> Iterator[Problem]:
     for _, whole, entry in _entries(document.data):
-        place = (*whole, "version")
+        place: Place = (*whole, "version")
         try:
             Version(entry["version"])
         except InvalidVersion:
@@ -282,31 +290,37 @@ _Dumper.add_representer(
 def text_of(baseline: Baseline) -> str:
     """Return the file's text, the same for the same measurements; of variants that were measured, what they ask for."""
     data: dict[str, Any] = {"schema": _SCHEMA}
-    every = baseline.measured
-    asked: dict[str, dict[str, _Kinds]] = {}
-    for case, variant in sorted({key for each in every for key in each.cells if key in baseline.asked}):
-        kinds = _Kinds()
-        for node in baseline.asked[case, variant]:
-            kinds.setdefault(f"{node.precision} {node.op}", []).append(node.node)
-        asked.setdefault(case, {})[variant] = kinds
-    data |= {_ASKED: asked} if asked else {}
-    for name in dict.fromkeys(each.target for each in every):
-        mine = sorted((each for each in every if each.target == name), key=_order)
+    measured = {key for each in baseline.measured for key in each.cells}
+    if asked := _nested((key, _kinds(nodes)) for key, nodes in baseline.asked.items() if key in measured):
+        data[_ASKED] = asked
+    for name, mine in grouped((each.target, each) for each in baseline.measured).items():
         data[name] = {"engine": str(mine[0].engine)}
-        for each in mine:
-            fields = {"version": each.version, "driver": each.driver, "measured": each.measured}
-            fields |= {"libraries": each.libraries} if each.libraries else {}
-            cells: dict[str, dict[str, str | _OneLine]] = {}
-            for (case, variant), result in sorted(each.cells.items()):
-                cells.setdefault(case, {})[variant] = _held(result)
-            entry = {**fields, "cells": cells}
+        for each in sorted(mine, key=_order):
             if each.product:
                 gpus = data[name].setdefault("gpus", {})
-                gpus.setdefault(each.compute_capability, {})[each.product] = entry
+                gpus.setdefault(each.compute_capability, {})[each.product] = _entry(each)
             else:
-                del entry["driver"]
-                data[name].update(entry)
+                data[name].update(_entry(each))
     return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=110)
+
+
+def _entry(each: Measured) -> dict[str, Any]:
+    driver = {"driver": each.driver} if each.product else {}
+    libraries = {"libraries": each.libraries} if each.libraries else {}
+    cells = _nested((key, _held(result)) for key, result in each.cells.items())
+    return {"version": each.version, **driver, "measured": each.measured, **libraries, "cells": cells}
+
+
+def _kinds(nodes: Iterable[Asked]) -> _Kinds:
+    return _Kinds(grouped((f"{node.precision} {node.op}", node.node) for node in nodes))
+
+
+def _nested(pairs: Iterable[tuple[tuple[str, str], Any]]) -> dict[str, dict[str, Any]]:
+    """Return values by case and variant, in order."""
+    every = grouped(
+        (case, (variant, value)) for (case, variant), value in sorted(pairs, key=lambda pair: pair[0])
+    )
+    return {case: dict(variants) for case, variants in every.items()}
 
 
 def _order(measured: Measured) -> tuple[list[int], str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import re
 import traceback
@@ -339,17 +340,20 @@ def check_flags(where: str, flags: Iterable[str]) -> None:
 
 def check_variant(variant: Variant, model: onnx.ModelProto) -> None:
     """Raise HandledError if a variant names a flag that no version has, or a name that is not in its graph."""
-    graph = model.graph
-    nodes = [effective_name(node) for node in graph.node]
-    tensors = [name for node in graph.node for name in node.output if name]
+    nodes = list(map(effective_name, model.graph.node))
+    tensors = list(filter(None, itertools.chain.from_iterable(node.output for node in model.graph.node)))
     inputs = [value.name for value in fed_inputs(model)]
     recipe, code = variant.recipe, source(variant.build)
     where = f"{code.co_filename if code else repr(variant.build)}: variant {variant.name!r}:"
     check_flags(f"{where} flags", recipe.flags)
-    parser_flags = (name for name, _ in recipe.parser_flags)
-    _check(f"{where} parser_flags names the parser flag", parser_flags, sorted(PARSER_FLAGS), _NO_FLAG)
+    _check(
+        f"{where} parser_flags names the parser flag",
+        dict(recipe.parser_flags),
+        sorted(PARSER_FLAGS),
+        _NO_FLAG,
+    )
     gone = "which is not in its graph (without precision the graph's own types count)"
-    _check(f"{where} precision names the node", (node for node, _ in variant.precision or ()), nodes, gone)
+    _check(f"{where} precision names the node", dict(variant.precision or ()), nodes, gone)
     _check(f"{where} mark_outputs names the tensor", recipe.mark_outputs, tensors)
     _check(f"{where} a profile is for the input", (profile.input for profile in recipe.profiles), inputs)
 

@@ -174,32 +174,41 @@ class _Shown:
         """Write the model that an answer found on the target that is meant."""
         goal, (model, *_) = self._options.output, self._options.models
         wanted = self._options.after or self._options.targets[0]
-        for each in (one for one in event.answers if one.target == wanted):
-            made, further = each.made.get(event.question), each.further
-            if made is None:
+        for each in event.answers:
+            made = each.made.get(event.question)
+            if made is None or each.target != wanted:
                 continue
-            left, tried = further.leave_float, further.workarounds
-            name = " ".join(left.nodes) if left else tried and tried.best
             try:
                 onnx.save(made, goal)
             except (OSError, ValueError) as error:
                 raise HandledError(f"--output {goal}: cannot be written ({error})") from error
-            self._doing.say(f"  written: {goal} ({name})")
+            self._doing.say(f"  written: {goal} ({_way(each.further)})")
             if outside(made) and goal.parent.resolve() != model.parent.resolve():
                 self._doing.say(f"  its weights stay in their files: move it to {model.parent}")
 
 
+def _way(further: Further) -> str:
+    """Return the nodes that are left in floating point, or the workaround that is best."""
+    if further.leave_float:
+        return " ".join(further.leave_float.nodes)
+    return (further.workarounds and further.workarounds.best) or ""
+
+
 def _refuse_unwritable(options: argparse.Namespace) -> None:
-    """Raise HandledError for a place that cannot be written, or if --output does not say which model is meant."""
+    """Raise HandledError for a place that cannot be written."""
     if options.html:
         writable(options.html, "--html")
     for option in ("json", "output"):
         if getattr(options, option):
             writable_file(getattr(options, option), f"--{option}")
-    if options.output is None:
-        return
-    if any(options.output.exists() and options.output.samefile(each) for each in options.models):
-        raise HandledError(f"--output {options.output}: is the model itself; give another place")
+    if options.output:
+        _refuse_output(options.output, options)
+
+
+def _refuse_output(goal: Path, options: argparse.Namespace) -> None:
+    """Raise HandledError if --output does not say which model is meant, or names one that is checked."""
+    if any(goal.exists() and goal.samefile(each) for each in options.models):
+        raise HandledError(f"--output {goal}: is the model itself; give another place")
     if bool(options.leave_float) == options.workarounds:
         raise HandledError(
             "--output is for what one of --leave-float and --try-workarounds found; give one of them"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from packaging.version import Version
 from harness.compare.kinds import TIMED
 from harness.judge.cell import Judged
 from harness.known.listed import Objection, State
+from harness.matrix import Matrix, Target
 from harness.models.answers import (
     Answer,
     ModelStep,
@@ -27,8 +28,8 @@ from harness.models.answers import (
 from harness.models.checking import AllAnswered, Begun, Behind, Concluded, Ended, Event, Unread
 from harness.models.own.model import OwnModel
 from harness.report.further import further_rows
-from harness.text import one_line, visible
-from harness.words import GOOD, PREDICATE, Class, Typing, said
+from harness.text import grouped, one_line, visible
+from harness.words import GOOD, PREDICATE, Class, Engine, Typing, said
 
 _MOST_NODES, _MOST_KINDS = 12, 6
 _WIDEST, _WIDEST_FINDING = 240, 300
@@ -45,6 +46,7 @@ def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Ite
         case Begun():
             for model in event.models:
                 yield from head(model)
+                yield from _typeless(model, event.matrix, {*options.targets, options.after})
         case Ended() if begun and ran(event.judged):
             yield row(event.judged, max(len(each.name) for each in begun.matrix), several=several)
         case Concluded():
@@ -79,6 +81,17 @@ def head(model: OwnModel) -> Iterator[str]:
     yield from (f"  {line}" for line in model.assumed)
 
 
+def _typeless(model: OwnModel, matrix: Matrix, named: Collection[str]) -> Iterator[str]:
+    """Yield what a model without types loses on named targets that take none but the graph's."""
+    mine = (each for each in matrix if each.name in named and each.engine is Engine.TENSORRT)
+    alone = [each.name for each in mine if _takes_graph_alone(each)]
+    if alone and not model.quantisers and not any(node.precision for node in model.nodes):
+        yield (
+            f"  it has no types: {' and '.join(alone)} runs it in FP32 without a word, whatever flags and calibration "
+            f"gave before; `trt-compat convert {model.label} --as build.log -o explicit.onnx` writes them in"
+        )
+
+
 def _unasked(model: OwnModel) -> str:
     if model.variant.precision is not None:
         return "held to no precision"
@@ -92,24 +105,26 @@ def _unasked(model: OwnModel) -> str:
 
 def row(judged: Judged, width: int, *, several: bool) -> str:
     """Return one target's line: class, cause, place, how many nodes kept their precision."""
-    cell, found = judged.cell, judged.diagnosis
-    parts = [f"{cell.target.name:<{width}}", f"{cell.target.version:<11}", f"{judged.classification.cls:<14}"]
-    if several:
-        parts.insert(0, f"{cell.variant.title}:")
+    cell, found, cls = judged.cell, judged.diagnosis, judged.classification.cls
+    parts = [f"{cell.variant.title}:"] if several else []
+    parts += [f"{cell.target.name:<{width}}", f"{cell.target.version:<11}", f"{cls:<14}"]
     if found:
         parts += [found.id, found.place]
-    kept = coverage(judged)
-    if kept and judged.outcome.layers:
-        unheld = "" if judged.demanded or kept[1] == kept[2] else " (not held to it)"
-        parts.append(f"{said(kept[0]).upper()} {kept[1]}/{kept[2]}{unheld}")
-    if (
-        not found
-        and judged.classification.cls not in GOOD
-        and judged.classification.cls is not Class.PRECISION_LOST
-    ):
+    if judged.outcome.layers:
+        parts.append(_kept(judged))
+    if not found and cls not in GOOD | {Class.PRECISION_LOST}:
         parts.append(_short(judged.classification.reason))
     median = median_ms(judged)
-    return " ".join([*filter(None, parts), *([f"{median:.3g} ms"] if median is not None else [])])
+    parts.append("" if median is None else f"{median:.3g} ms")
+    return " ".join(filter(None, parts))
+
+
+def _kept(judged: Judged) -> str:
+    kept = coverage(judged)
+    if not kept:
+        return ""
+    unheld = "" if judged.demanded or kept[1] == kept[2] else " (not held to it)"
+    return f"{said(kept[0]).upper()} {kept[1]}/{kept[2]}{unheld}"
 
 
 def concluded(found: Concluded, flags: Sequence[str] = (), *, several: bool = False) -> Iterator[str]:
@@ -133,7 +148,6 @@ def concluded(found: Concluded, flags: Sequence[str] = (), *, several: bool = Fa
 
 def _step(step: ModelStep, model: str) -> Iterator[str]:
     """Yield the changes of a model from one target to another."""
-    sides = [each.judged for each in (step.before, step.after)]
     names, unknown = f"{step.before.target} to {step.after.target}", step.unknown
     if step.after.blocked and step.worse:
         yield f"{model}from {names}: gets worse (build), by NVIDIA's operator tables"
@@ -142,11 +156,12 @@ def _step(step: ModelStep, model: str) -> Iterator[str]:
         yield f"{model}from {names}: not known, for {unknown.target} {PREDICATE[cls]}"
     if unknown:
         return
+    before, after = step.before.judged, step.after.judged
     verb = f"gets worse ({', '.join(sorted(step.worse))})" if step.worse else "gets no worse"
-    old, new = (PREDICATE[each.classification.cls] for each in sides)
+    old, new = PREDICATE[before.classification.cls], PREDICATE[after.classification.cls]
     yield f"{model}from {names}: {verb}; it {old} on the one and {new} on the other"
     yield from (f"  {step.pair.detail(kind)}" for kind in step.pair.kinds() if kind in TIMED)
-    moved = [f"  {one.node}: {said(one.before)} -> {said(one.after)}" for one in changes(*sides)]
+    moved = [f"  {one.node}: {said(one.before)} -> {said(one.after)}" for one in changes(before, after)]
     yield from _first(moved, "  ")
 
 
@@ -159,10 +174,12 @@ def _first(every: Sequence[str], indent: str) -> Iterator[str]:
 
 def _grouped(pairs: Iterable[tuple[_Key, str]]) -> Mapping[_Key, str]:
     """Return for each key its names, each once, with commas between."""
-    found: dict[_Key, dict[str, None]] = {}
-    for key, name in pairs:
-        found.setdefault(key, {})[name] = None
-    return {key: ", ".join(names) for key, names in found.items()}
+    return {key: ", ".join(dict.fromkeys(names)) for key, names in grouped(pairs).items()}
+
+
+def _takes_graph_alone(target: Target) -> bool:
+    """Tell whether an engine takes precision from the graph alone."""
+    return Version(target.version) >= Version(target.traits.strong_alone_from)
 
 
 def _without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[str]:
@@ -170,8 +187,7 @@ def _without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[
     names = dict.fromkeys(
         each.cell.target.name
         for each in judged
-        if each.cell.variant.recipe.typing is Typing.GRAPH
-        and Version(each.cell.target.version) >= Version(each.cell.target.traits.strong_alone_from)
+        if each.cell.variant.recipe.typing is Typing.GRAPH and _takes_graph_alone(each.cell.target)
     )
     if flags and names:
         yield (
@@ -268,9 +284,7 @@ def _findings(answer: Answer) -> tuple[str, ...]:
 
 def _kinds(findings: Sequence[Objection]) -> Iterator[str]:
     """Yield a line for each kind of finding, with its first node and how many more there are."""
-    kinds: dict[Objection, list[Objection]] = {}
-    for each in findings:
-        kinds.setdefault(replace(each, node=None), []).append(each)
+    kinds = grouped((replace(each, node=None), each) for each in findings)
     for first, *more in list(kinds.values())[:_MOST_KINDS]:
         yield one_line(first.worded(f" and {len(more)} more" if more else ""), _WIDEST_FINDING)
     if len(kinds) > _MOST_KINDS:

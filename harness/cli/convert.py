@@ -39,17 +39,16 @@ from harness.convert.wishes import (
 from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.matrix import Target
-from harness.models.gate import deciding
+from harness.models.answers import deciding
 from harness.models.reading import read_beside
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.share.submission import SUFFIX, read
-from harness.words import Engine, Precision
+from harness.words import Precision
 
 _REMEDY = "give the path of an .onnx file"
 #: Bytes of a log that is read, and lines of the table without a summary.
 _MOST_BYTES, _MOST_LINES = 512 << 20, 60
-_STRONG_SINCE = Version("10.0")
 
 
 def add_convert(command: argparse.ArgumentParser) -> None:
@@ -113,15 +112,14 @@ def do_convert(options: argparse.Namespace) -> int:
     made = explicit(model, wishes.types)
     write_file(options.output, serialise(made.model))
     table = rows(model, wishes, made)
-    found = list(_proved(options, made, targets))
+    found = list(_rebuilt(options, made, targets))
     if options.json:
         print_json(_as_json(table, made, found))
     else:
-        told = (line for each in found for line in (str(each), *_coarser(each)))
-        print("\n".join((*_lines(table, made), *told)))
+        print("\n".join((*_lines(table), *_sums(table, made), *map(_with_coarser, found))))
     if any(each.broken for each in found) or any(row.missed for row in table):
         return EXIT_REGRESSION
-    return EXIT_INFRA if options.on and any(not each.tried for each in found) else EXIT_OK
+    return EXIT_OK if all(each.tried for each in found) else EXIT_INFRA
 
 
 def _wishes(options: argparse.Namespace, model: onnx.ModelProto) -> Wishes:
@@ -159,7 +157,7 @@ def _text(path: Path) -> str:
         raise HandledError(f"{path}: cannot be read ({error.strerror}); give another file") from error
 
 
-def _proved(options: argparse.Namespace, made: Explicit, targets: Sequence[Target]) -> Iterator[Rebuilt]:
+def _rebuilt(options: argparse.Namespace, made: Explicit, targets: Sequence[Target]) -> Iterator[Rebuilt]:
     """Yield the answers of the engines that are to show it, of those that nobody named only if they are here."""
     if not targets:
         return
@@ -178,36 +176,40 @@ def _targets(options: argparse.Namespace) -> list[Target]:
     matrix = load_targets(options)
     found = list(matrix.only(options.on or deciding(matrix)))
     for each in found:
-        if each.engine is Engine.TENSORRT and Version(each.version) < _STRONG_SINCE:
+        if Version(each.version) < Version(each.traits.strong_from):
             raise HandledError(
                 f"--on {each.name}: {each.label} has no strongly typed networks; name a later one"
             )
     return found
 
 
-def _lines(table: Sequence[TypedNode], made: Explicit) -> Iterator[str]:
-    """Yield the table, of a large model only the nodes that differ, and the sums."""
+def _lines(table: Sequence[TypedNode]) -> Iterator[str]:
+    """Yield the table, of a large model only the nodes that differ."""
     told = [row for row in table if row.ran or row.why]
     shown = told if len(told) <= _MOST_LINES else [row for row in told if row.missed]
     wide = max((len(row.node) for row in shown), default=4)
     for row in shown:
         ran = f"ran {row.ran:<8} " if row.ran else ""
-        why = f"  {row.why}" if row.why else ""
-        yield f"{row.node:<{wide}}  {row.operator:<16} {ran}now {row.typed:<5}{why}".rstrip()
-    for (ran, typed), count in sorted(Counter((row.ran, row.typed) for row in table if row.typed).items()):
+        yield f"{row.node:<{wide}}  {row.operator:<16} {ran}now {row.typed:<5}  {row.why}".rstrip()
+
+
+def _sums(table: Sequence[TypedNode], made: Explicit) -> Iterator[str]:
+    sums = Counter((row.ran, row.typed) for row in table if row.typed)
+    for (ran, typed), count in sorted(sums.items()):
         yield f"{count} nodes {f'ran in {ran}, ' if ran else ''}are typed {typed}"
-    narrow = [row for row in table if row.ran in ("fp16", "bf16", "int8")]
-    if narrow:
-        kept = sum(not row.missed for row in narrow)
-        yield f"{kept} of {len(narrow)} nodes that ran in a narrow type keep it"
+    if missed := sum(row.missed for row in table):
+        yield f"{missed} nodes that ran in a narrow type are not typed so"
     yield f"{made.count('Cast')} Casts and {made.count('QuantizeLinear')} QuantizeLinear are in the graph"
-    if any(row.ran == Precision.TF32 for row in table):
+    if Precision.TF32 in {row.ran for row in table}:
         yield "TF32 is FP32 in the graph: leave the builder's TF32 on, which is its default"
 
 
-def _coarser(proof: Rebuilt) -> Iterator[str]:
-    for node, precision in proof.coarser.items():
-        yield f"  {node} is typed {proof.typed[node]} and runs in {precision}"
+def _with_coarser(found: Rebuilt) -> str:
+    """Return an engine's answer, with a line for each node that it runs coarser."""
+    lines = (
+        f"  {node} is typed {found.typed[node]} and runs in {ran}" for node, ran in found.coarser.items()
+    )
+    return "\n".join((str(found), *lines))
 
 
 def _as_json(table: Sequence[TypedNode], made: Explicit, found: Sequence[Rebuilt]) -> dict[str, object]:

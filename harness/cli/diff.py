@@ -21,8 +21,8 @@ from harness.errors import HandledError
 from harness.judge.names import Removed
 from harness.report.labels import KINDS
 from harness.report.model import Results, load_results, results_file
-from harness.report.step_summary import quiet, told
-from harness.text import did_you_mean, one_line, some, visible
+from harness.report.summary import quiet, told
+from harness.text import did_you_mean, grouped, one_line, some, visible
 
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600
@@ -88,13 +88,13 @@ def do_diff(options: argparse.Namespace) -> int:
 
 def _all_lines(steps: Sequence[tuple[str, Step]]) -> Iterator[Text]:
     """Yield the lines on steps, each under the name of its target if there are two reports; the unchanged ones last."""
-    loud = [(name, one) for name, one in steps if not (name and quiet(one))]
-    for at, (name, one) in enumerate(loud):
+    silent = [name for name, one in steps if name and quiet(one)]
+    parts = [list(_lines(one, f"{name}: " if name else "")) for name, one in steps if name not in silent]
+    if silent:
+        parts.append(_wrapped(f"unchanged: {', '.join(silent)}", "", longest=None))
+    for at, part in enumerate(parts):
         yield from [Text()] if at else []
-        yield from _lines(one, f"{name}: " if name else "")
-    if silent := [name for name, one in steps if name and quiet(one)]:
-        yield from [Text()] if loud else []
-        yield from _wrapped(f"unchanged: {', '.join(silent)}", "", longest=None)
+        yield from part
 
 
 def _as_json(found: Step) -> dict[str, object]:
@@ -115,16 +115,14 @@ def _choose(options: argparse.Namespace) -> int:
         raise HandledError("--target, --json and --markdown are about a step; name its other side, B, too")
     if _file(options.before):
         raise HandledError(f"{options.before} is a report; name the one to compare it with, too")
-    path = results_path(options)
-    results = load_results(path)
-    _known_target(options.before, results, path)
+    results = _known(options, options.before)
     found = _later(results, options.before)
     if not found:
         raise HandledError(f"{options.before} is the newest version of its series here; name another target")
     lines = [_HEADS, *(_counted(results.step(options.before, name)) for name in found)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(_HEADS))]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+        print("  ".join(map(str.ljust, line, widths)).rstrip())
     print(f"Of {len(results.variants)} variants; few known ones are no all-clear.")
     return EXIT_OK
 
@@ -145,12 +143,17 @@ def _later(results: Results, target: str) -> list[str]:
     return [one.id for one in sorted(later, key=lambda one: Version(one.version))]
 
 
-def _known_target(name: str, results: Results, path: Path) -> None:
+def _known(options: argparse.Namespace, *targets: str) -> Results:
+    """Return the results that are here; raises HandledError for a target that they lack."""
+    path = results_path(options)
+    results = load_results(path)
     names = [target.id for target in results.targets]
-    if name not in names:
-        raise HandledError(
-            f"{path} has no target {name!r}, and no file or folder is called so; {did_you_mean(name, names)}"
-        )
+    for name in targets:
+        if name not in names:
+            raise HandledError(
+                f"{path} has no target {name!r}, and no file or folder is called so; {did_you_mean(name, names)}"
+            )
+    return results
 
 
 def _steps(options: argparse.Namespace) -> list[tuple[str, Step]]:
@@ -163,36 +166,23 @@ def _steps(options: argparse.Namespace) -> list[tuple[str, Step]]:
         raise HandledError(f"{report} is a report and {other} is none; give two targets or two reports")
     if options.targets:
         raise HandledError("--target is for two reports; two targets are named without it")
-    path = results_path(options)
-    results = load_results(path)
-    for name in (options.before, options.after):
-        _known_target(name, results, path)
-    return [("", results.step(options.before, options.after))]
+    return [("", _known(options, options.before, options.after).step(options.before, options.after))]
 
 
 def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> list[tuple[str, Step]]:
     """Return the step of each target that both reports have; unless named, of those measured in either."""
-    olds = {target.id: target for target in old.targets}
-    both = [target.id for target in new.targets if target.id in olds]
+    olds = {target.id: target.stamps for target in old.targets}
+    both = {target.id: target.stamps or olds[target.id] for target in new.targets if target.id in olds}
     for name in options.targets:
         if name not in both:
             raise HandledError(
                 f"the two reports do not both have a target {name!r}; {did_you_mean(name, both)}"
             )
-    measured = [target.id for target in (*new.targets, *old.targets) if target.stamps]
-    chosen = options.targets or [name for name in both if name in measured]
+    chosen = options.targets or [name for name, measured in both.items() if measured]
     if not chosen:
         raise HandledError("the two reports share no target that was measured in either")
-    return [
-        (
-            name,
-            step(
-                old.column(name, f"{name} in {options.before}"),
-                new.column(name, f"{name} in {options.after}"),
-            ),
-        )
-        for name in chosen
-    ]
+    before, after = (f" in {side}" for side in (options.before, options.after))
+    return [(name, step(old.column(name, name + before), new.column(name, name + after))) for name in chosen]
 
 
 def _file(name: str) -> Path | None:
@@ -237,12 +227,11 @@ def _unheralded(found: Step) -> Iterator[Text]:
     named = {each.signature for each in found.removed}
     troubles = [each for each in found.troubles if each.signature not in named]
     if found.alone or troubles:
-        yield Text()
-        head = f"Fails on {found.after}, nothing known of {found.before}: {len(found.alone) + len(troubles)}"
-        yield from _wrapped(head, "", _STYLES[Kind.BROKEN])
-    for ends in dict.fromkeys((one.text, one.basis) for one in found.alone):
-        names = ", ".join(_line(one.variant) for one in found.alone if (one.text, one.basis) == ends)
-        yield from _wrapped(f"{names}: {ends[0]}, {ends[1]}", "  ", longest=None)
+        count = len(found.alone) + len(troubles)
+        yield from _head(f"Fails on {found.after}, nothing known of {found.before}: {count}")
+    alike = grouped(((one.text, one.basis), _line(one.variant)) for one in found.alone)
+    for (text, basis), names in alike.items():
+        yield from _wrapped(f"{', '.join(names)}: {text}, {basis}", "  ", longest=None)
     for one in troubles:
         yield from _wrapped(f"{one.title}, {one.seen}", "  ")
         yield from _wrapped(one.advice, "    ", longest=None)
@@ -251,31 +240,27 @@ def _unheralded(found: Step) -> Iterator[Text]:
 def _removed(gone: Sequence[Removed]) -> Iterator[Text]:
     """Yield the names that the Python interface loses, those with one remedy together."""
     if gone:
-        yield Text()
-        head = f"Gone from TensorRT's Python: {len(gone)} names (`trt-compat scan` finds their uses in code)"
-        yield from _wrapped(head, "", _STYLES[Kind.BROKEN])
-    for now in dict.fromkeys(each.now for each in gone):
-        names = ", ".join(each.name for each in gone if each.now == now)
-        yield from _wrapped(f"{names}; instead: {now}" if now else names, "  ", longest=None)
+        names = f"{len(gone)} names (`trt-compat scan` finds their uses in code)"
+        yield from _head(f"Gone from TensorRT's Python: {names}")
+    for now, each in grouped((one.now, one.name) for one in gone).items():
+        yield from _wrapped(f"{', '.join(each)}{f'; instead: {now}' if now else ''}", "  ", longest=None)
+
+
+def _head(text: str) -> list[Text]:
+    return [Text(), *_wrapped(text, "", _STYLES[Kind.BROKEN])]
 
 
 def _told(rows: Sequence[StepRow]) -> Iterator[Text]:
     """Yield the lines on one phenomenon: its cause, or else what became of it; behind it the variants."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        alike.setdefault((row.text, row.sure), []).append(_line(row.variant))
     title = rows[0].cause or rows[0].text
     yield from _wrapped(title, "  ", "bold")
-    for (text, sure), names in alike.items():
+    for (text, sure), names in grouped(((row.text, row.sure), _line(row.variant)) for row in rows).items():
         told = "" if text == title else f"{_line(text)}: "
         yield from _wrapped(f"{told}{', '.join(names)} ({_line(sure)})", "    ", longest=None)
-    ways: dict[str, list[str]] = {}
-    for row in rows:
-        ways.setdefault(row.tried, []).extend(row.instead)
+    ways = grouped((row.tried, way) for row in rows for way in row.instead)
     for tried, instead in ways.items():
-        if instead:
-            where = f" ({tried})" if tried else ""
-            yield from _wrapped(f"meanwhile: {some(list(dict.fromkeys(instead)))}{where}", "    ")
+        where = f" ({tried})" if tried else ""
+        yield from _wrapped(f"meanwhile: {some(list(dict.fromkeys(instead)))}{where}", "    ")
 
 
 def _wrapped(text: str, indent: str, style: str = "", longest: int | None = _LONGEST) -> list[Text]:

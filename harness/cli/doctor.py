@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from harness.cli.options import EXIT_OK, add_json, places, print_json
 from harness.cli.project import Project, load_project
@@ -14,6 +14,7 @@ from harness.plan import inapplicable_because
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
 from harness.run.provision.host import Host, host_of, look_at_host
 from harness.run.provision.requirements import architecture, can_run, older_driver
+from harness.text import grouped
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
@@ -26,34 +27,42 @@ def do_doctor(options: argparse.Namespace) -> int:
     project = load_project(options)
     host = look_at_host()
     reasons = {target: can_run(target, host_of(target, host)) for target in project.matrix}
-    able = [target for target, reason in reasons.items() if reason is None]
     if options.json:
         print_json(_as_json(host, reasons))
-        return EXIT_OK
-    print("this machine")
-    for line in (*_describe(host), f"cache         {cache_dir()} ({CACHE_VARIABLE} moves it)"):
-        print(f"  {line}")
-    for target in {target.host: target for target in project.matrix if target.host}.values():
-        print(target.host)
-        for line in _describe(host_of(target, host)):
-            print(f"  {line}")
-    print(f"can run here: {len(able)} of {len(reasons)} targets")
-    for target in able:
-        doubts = "; ".join(filter(None, (older_driver(target, host_of(target, host)), target.unsourced)))
-        how = " or ".join(ways(target, host_of(target, host))) + (f" ({doubts})" if doubts else "")
-        on = f" on {target.host}" if target.host else ""
-        print(f"  {target.name:<12} {target.label:<30} {how}{on}")
-    lacking = {
-        reason: [each for each, why in reasons.items() if why == reason] for reason in reasons.values()
-    }
-    if len(able) < len(reasons):
-        print(f"cannot run here: {len(reasons) - len(able)}")
-    for reason, targets in lacking.items():
-        if reason is not None:
-            print(f"  {reason}")
-            print(f"    {', '.join(target.name for target in targets)}")
-    print(_what_next(project, able, options))
+    else:
+        print(*_machines(host, project.matrix), *_able(host, reasons), *_unable(reasons), sep="\n")
+        print(_what_next(project, reasons, options))
     return EXIT_OK
+
+
+def _machines(host: Host, targets: Iterable[Target]) -> Iterator[str]:
+    """Yield the lines on this machine, and on each that a target names."""
+    yield "this machine"
+    yield from (f"  {line}" for line in _describe(host))
+    yield f"  cache         {cache_dir()} ({CACHE_VARIABLE} moves it)"
+    for name, target in {target.host: target for target in targets if target.host}.items():
+        yield name
+        yield from (f"  {line}" for line in _describe(host_of(target, host)))
+
+
+def _able(host: Host, reasons: Mapping[Target, str | None]) -> Iterator[str]:
+    able = [target for target, reason in reasons.items() if reason is None]
+    yield f"can run here: {len(able)} of {len(reasons)} targets"
+    for target in able:
+        its = host_of(target, host)
+        doubts = "; ".join(filter(None, (older_driver(target, its), target.unsourced)))
+        how = " or ".join(ways(target, its)) + (f" ({doubts})" if doubts else "")
+        on = f" on {target.host}" if target.host else ""
+        yield f"  {target.name:<12} {target.label:<30} {how}{on}"
+
+
+def _unable(reasons: Mapping[Target, str | None]) -> Iterator[str]:
+    lacking = grouped((reason, target.name) for target, reason in reasons.items() if reason is not None)
+    if lacking:
+        yield f"cannot run here: {sum(map(len, lacking.values()))}"
+    for reason, names in lacking.items():
+        yield f"  {reason}"
+        yield f"    {', '.join(names)}"
 
 
 def _as_json(host: Host, reasons: Mapping[Target, str | None]) -> dict[str, object]:
@@ -85,8 +94,8 @@ def ways(target: Target, host: Host) -> list[str]:
     return found
 
 
-def _what_next(project: Project, able: list[Target], options: argparse.Namespace) -> str:
-    names = {target.name for target in able}
+def _what_next(project: Project, reasons: Mapping[Target, str | None], options: argparse.Namespace) -> str:
+    names = {target.name for target, reason in reasons.items() if reason is None}
     cells = [c for c in project.cells if c.target.name in names and inapplicable_because(c) is None]
     run = shlex.join(["trt-compat", "run", *places(options)])
     if not cells:
@@ -96,7 +105,6 @@ def _what_next(project: Project, able: list[Target], options: argparse.Namespace
 
 def _describe(host: Host) -> Iterator[str]:
     """Yield the lines on a machine; one that a target names and Docker does not reach has no architecture."""
-    docker = host.docker
     if not host.architecture:
         yield host.docker_reason
         return
@@ -109,11 +117,14 @@ def _describe(host: Host) -> Iterator[str]:
         yield "Windows       this is WSL2, with the driver of Windows"
     if host.jetson:
         yield f"Jetson        L4T {host.jetson}"
-    if docker is None:
-        yield f"Docker        no: {host.docker_reason}; engines run in virtual environments"
-    else:
-        where = ", Docker Desktop" if docker.desktop else ""
-        where += f" at {docker.address}, another machine" if host.docker_elsewhere else ""
-        runtime = "" if docker.nvidia_runtime else ", without the NVIDIA runtime"
-        yield f"Docker        {docker.version}{where}{runtime}"
+    yield f"Docker        {_docker(host)}"
     yield f"emulated      {', '.join(sorted(host.emulated)) or 'no other architecture'}"
+
+
+def _docker(host: Host) -> str:
+    docker = host.docker
+    if docker is None:
+        return f"no: {host.docker_reason}; engines run in virtual environments"
+    where = ", Docker Desktop" if docker.desktop else ""
+    where += f" at {docker.address}, another machine" if host.docker_elsewhere else ""
+    return f"{docker.version}{where}{'' if docker.nvidia_runtime else ', without the NVIDIA runtime'}"

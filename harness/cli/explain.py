@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import re
 import sys
@@ -117,30 +118,24 @@ def _asked(options: argparse.Namespace) -> int:
 
 def _compared(options: argparse.Namespace) -> int:
     """Print the layers that changed between two build logs."""
-    sides, gpus = [], []
-    causes: tuple[Finding, ...] = ()
-    for name in (options.file, options.new):
-        found, layers, gpu = _explained(name, options.engine_version)
-        causes = found.causes
+    (_, old, gpu), (found, new, other) = (
+        _explained(name, options.engine_version) for name in (options.file, options.new)
+    )
+    for name, layers in ((options.file, old), (options.new, new)):
         if not layers:
             raise HandledError(
                 f"{name}: holds no tactics; build with a verbose log (trtexec --verbose > build.log 2>&1, in Python a "
                 "Logger of severity VERBOSE), without a timing cache"
             )
-        sides.append(layers)
-        gpus.append(gpu)
-    old, new = sides
     if options.json:
         print(json.dumps({"old": _layers_json(old), "new": _layers_json(new)}, indent=2))
-    else:
-        if all(gpus) and gpus[0] != gpus[1]:
-            print(
-                f"two GPUs: {gpus[0]} in the old log, {gpus[1]} in the new; each has kernels and times of its own"
-            )
-        print("\n".join(_change_lines(old, new)))
-        if causes:
-            print("\nthe new log says too")
-            print("\n".join(_lines(Explanation(causes, ()))))
+        return EXIT_OK
+    if gpu and other and gpu != other:
+        print(f"two GPUs: {gpu} in the old log, {other} in the new; each has kernels and times of its own")
+    print("\n".join(_change_lines(old, new)))
+    if found.causes:
+        print("\nthe new log says too")
+        print("\n".join(_lines(Explanation(found.causes, ()))))
     return EXIT_OK
 
 
@@ -171,22 +166,23 @@ def _lines_of(name: str, version: str) -> Iterator[str]:
     if version and not re.fullmatch(r"\d{1,4}(?:\.\d{1,6}){0,4}", version, re.ASCII):
         raise HandledError(f"--engine-version {version!r} is no version; write it as 8.6.1")
     if name == "-":
-        yield from _read(sys.stdin.buffer)
-        return
-    if any(each.isspace() for each in name) and not _is_there(name):
-        # A line that was pasted, which no file is called.
-        yield from name.splitlines()
-        return
+        return _read(sys.stdin.buffer)
+    # A line that was pasted, which no file is called.
+    pasted = any(each.isspace() for each in name) and not _is_there(name)
+    return iter(name.splitlines()) if pasted else _of_file(Path(name))
+
+
+def _of_file(path: Path) -> Iterator[str]:
     try:
-        check_file(Path(name), MOST_BYTES)
-        with Path(name).open("rb") as file:
+        check_file(path, MOST_BYTES)
+        with path.open("rb") as file:
             if _is_binary(file.peek(_LOOKED_AT)[:_LOOKED_AT]):
-                cure = "`trt-compat check` reads models" if name.endswith(".onnx") else "give a log, unpacked"
-                raise HandledError(f"{name}: is no text; {cure}")
+                cure = "`trt-compat check` reads models" if path.suffix == ".onnx" else "give a log, unpacked"
+                raise HandledError(f"{path}: is no text; {cure}")
             yield from _read(file)
     except OSError as error:
         raise HandledError(
-            f"{name}: {error.strerror or error}; give a log, or - for what comes in by a pipe"
+            f"{path}: {error.strerror or error}; give a log, or - for what comes in by a pipe"
         ) from error
 
 
@@ -240,23 +236,19 @@ def _lines(found: Explanation, given: str = "") -> Iterator[str]:
 def _told(each: Finding, version: str) -> Iterator[str]:
     follows = each.kind == "harmless" and not each.harmless_where
     yield f"{'' if follows else _KINDS[each.kind]}{each.title} ({each.id})"
-    more = f", and {each.others} more like it" if each.others else ""
     if each.where:
+        more = f", and {each.others} more like it" if each.others else ""
         yield f"  line {each.where}{more}: {clip(' '.join(each.message.split()), _QUOTED)}"
     yield from _wrapped("means", each.cause)
-    if place := _place(each):
-        yield from _wrapped("where", place)
+    yield from _wrapped("where", _place(each))
     for part in () if _single(each) else each.parts:
         yield f"             {clip(part.name, 200)}{f'  ({part.how})' if part.how else ''}"
-    if each.versions:
-        yield from _wrapped("versions", each.versions)
+    shown = shown_by(each, version)
+    yield from _wrapped("versions", each.versions)
     yield from _wrapped("do", each.advice)
-    if each.harmless_where:
-        yield from _wrapped("harmless?", each.harmless_where)
-    if shown := shown_by(each, version):
-        yield from _wrapped("shown by", f"{shown}; see `trt-compat list -k {shown}`")
-    for link in each.links:
-        yield f"  see        {link}"
+    yield from _wrapped("harmless?", each.harmless_where)
+    yield from _wrapped("shown by", shown and f"{shown}; see `trt-compat list -k {shown}`")
+    yield from (f"  see        {link}" for link in each.links)
 
 
 def _place(each: Finding) -> str:
@@ -276,25 +268,25 @@ def _single(each: Finding) -> bool:
 
 
 def _wrapped(label: str, text: str) -> list[str]:
-    return wrapped(text, f"  {label:<10} ", " " * 13)
+    return wrapped(text, f"  {label:<10} ", " " * 13) if text else []
 
 
 def shown_by(each: Finding, version: str = "") -> str:
     """Return the variant of a case that fails so, for the finding's own operator and version; "" without one."""
     if each.harmless:
         return ""
-    tried = 0
-    for case in load_cases(shipped("cases")):
-        for variant in case:
-            claims = [claim for claim in variant.expectations if claim.signature == each.id and claim.stands]
-            if not any(fits(claim.versions or "", version) for claim in claims):
-                continue
-            tried += 1
-            if tried > _MOST_MODELS:
-                return ""
-            if not each.operator or each.operator in _operators(variant):
-                return f"{case.name}.{variant.name}"
+    every = ((case, variant) for case in load_cases(shipped("cases")) for variant in case)
+    alike = ((case, variant) for case, variant in every if _claims(variant, each.id, version))
+    for case, variant in itertools.islice(alike, _MOST_MODELS):
+        if not each.operator or each.operator in _operators(variant):
+            return f"{case.name}.{variant.name}"
     return ""
+
+
+def _claims(variant: Variant, signature: str, version: str) -> bool:
+    """Tell whether a failure is claimed of a variant, for the version if one is named."""
+    claims = (claim for claim in variant.expectations if claim.signature == signature and claim.stands)
+    return any(fits(claim.versions or "", version) for claim in claims)
 
 
 def _operators(variant: Variant) -> set[str]:
@@ -306,27 +298,26 @@ def _operators(variant: Variant) -> set[str]:
 def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:
     """Yield the lines on one build: layers without their precision or without a kernel, toss-ups, the slowest."""
     reasons = [each.reason for each in layers if each.reason]
-    timed = [each for each in layers if each.time_us is not None]
+    clear = [f"{each}" for each in reasons if not each.toss_up]
     yield "tactics, with times as the builder took them on its GPU"
-    if clear := [each for each in reasons if not each.toss_up]:
-        yield "lost precision, or no kernel"
-        yield from _some(f"  {each}" for each in clear)
-    elif any(each.precision for each in layers):
-        inside = any(is_region(each.name) for each in layers)
-        but = ", save a close call" if reasons else ""
-        yield (
-            f"  each runs in the finest precision that was offered{but}"
-            f"{'; the inside of a region is not printed' if inside else ''}"
-        )
-    else:
-        yield "  the log does not list the layers of an engine, so not which kernels were taken"
-    if close := [each for each in reasons if each.toss_up]:
-        yield "closest calls: another build may choose otherwise"
-        yield from _some(f"  {each}" for each in close)
+    yield from _section("lost precision, or no kernel", clear)
+    if not clear:
+        yield _nothing_lost(layers, close=bool(reasons))
+    close = (f"{each}" for each in reasons if each.toss_up)
+    yield from _section("closest calls: another build may choose otherwise", close)
+    timed = (each for each in layers if each.time_us is not None)
     slowest = sorted(timed, key=lambda each: -(each.time_us or 0))[:_SLOWEST]
     if slowest:
         yield "slowest"
         yield from (f"  {clip(each.name, _NAME)}: {each}" for each in slowest)
+
+
+def _nothing_lost(layers: Sequence[BuiltLayer], *, close: bool) -> str:
+    if not any(each.precision for each in layers):
+        return "  the log does not list the layers of an engine, so not which kernels were taken"
+    regions = any(is_region(each.name) for each in layers)
+    inside = "; the inside of a region is not printed" if regions else ""
+    return f"  each runs in the finest precision that was offered{', save a close call' if close else ''}{inside}"
 
 
 def _change_lines(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> Iterator[str]:
@@ -335,21 +326,21 @@ def _change_lines(old: Sequence[BuiltLayer], new: Sequence[BuiltLayer]) -> Itera
     changed = [each for each in found if each.old and each.new]
     alone = f", {len(found) - len(changed)} are in one of them only" if len(found) > len(changed) else ""
     yield f"{len(changed)} of {len(new)} layers changed from the old log to the new one{alone}"
-    yield from _some(_change(each) for each in changed)
-    names = {each.new.name for each in found if each.new}
-    if same := [each.reason for each in new if each.reason and each.name not in names]:
-        yield "unchanged, without the precision that was asked or offered"
-        yield from _some(f"{each}" for each in same)
-    for title, listed in (
-        ("only in the old log", [each.old for each in found if not each.new]),
-        ("only in the new log", [each.new for each in found if not each.old]),
-    ):
-        if listed:
-            yield title
-            yield from _some(_alone(each) for each in listed if each)
+    yield from _some(map(_change, changed))
+    named = {each.new.name for each in found if each.new}
+    same = (f"{each.reason}" for each in new if each.reason and each.name not in named)
+    yield from _section("unchanged, without the precision that was asked or offered", same)
+    yield from _one_sided(found)
     sums = [sum(each.time_us or 0 for each in side) for side in (old, new)]
     if all(sums):
         yield f"sum of the kernels that were timed: {sums[0]:.1f} us in the old, {sums[1]:.1f} us in the new"
+
+
+def _one_sided(found: Sequence[LayerChange]) -> Iterator[str]:
+    gone = (each.old for each in found if each.old and not each.new)
+    came = (each.new for each in found if each.new and not each.old)
+    yield from _section("only in the old log", map(_alone, gone))
+    yield from _section("only in the new log", map(_alone, came))
 
 
 def _change(change: LayerChange) -> str:
@@ -361,6 +352,13 @@ def _change(change: LayerChange) -> str:
 
 def _alone(layer: BuiltLayer) -> str:
     return f"{clip(layer.name, _NAME)}: {layer}{f'; {layer.reason.sentence}' if layer.reason else ''}"
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield the first of some lines under a title, or nothing without one."""
+    if every := list(lines):
+        yield title
+        yield from _some(every)
 
 
 def _some(lines: Iterable[str]) -> Iterator[str]:

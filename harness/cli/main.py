@@ -156,11 +156,9 @@ def visible_output() -> Iterator[None]:
 
 
 def _ended(words: list[str]) -> int:
-    # Under nohup a terminal that closes is no end.
-    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, _terminate) for number in heard}
     try:
-        return _run(words)
+        with _heard():
+            return _run(words)
     except HandledError as error:
         return _complain("error", error, EXIT_USAGE)
     except InfraError as error:
@@ -177,6 +175,15 @@ def _ended(words: list[str]) -> int:
         raise
     except Exception as error:  # noqa: BLE001  (whatever is left is a fault of ours)
         return _complain_of_fault(error)
+
+
+@contextlib.contextmanager
+def _heard() -> Iterator[None]:
+    """Make the signals of `_ENDING` interrupt what is within; under nohup a terminal that closes is no end."""
+    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _terminate) for number in heard}
+    try:
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -218,11 +225,7 @@ def _terminate(number: int, _: object) -> NoReturn:
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
-    called = words[0] if words else ""
-    if words and not called.startswith("-") and called not in VERBS:
-        raise HandledError(f"no verb {called!r}; {did_you_mean(called, VERBS)}")
-    if words and words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"):
-        raise HandledError(f"{words[0]!r} comes before the verb; write `{_PROGRAM} VERB {words[0]} ...`")
+    called = _called(words)
     parser = Parser(prog=_PROGRAM, description="TensorRT compatibility matrix.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"trt-compat {__version__}")
     commands = parser.add_subparsers(required=True, metavar="VERB")
@@ -240,6 +243,16 @@ def _parse(words: list[str]) -> argparse.Namespace:
     if unknown:
         options.parser.refuse(unknown[0])
     return options
+
+
+def _called(words: list[str]) -> str:
+    """Return the verb, "" without one; raises HandledError for another word in its place."""
+    word = words[0] if words else ""
+    if word in VERBS or word in ("", "-h", "--help", "--version"):
+        return word
+    if word.startswith("-"):
+        raise HandledError(f"{word!r} comes before the verb; write `{_PROGRAM} VERB {word} ...`")
+    raise HandledError(f"no verb {word!r}; {did_you_mean(word, VERBS)}")
 
 
 def _loaded(

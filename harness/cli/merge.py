@@ -48,16 +48,11 @@ def do_merge(options: argparse.Namespace) -> int:
     folders = [path for path in options.sources if path not in archives]
     project = built(load_project(options), options)
     for folder in folders:
-        if not Store(folder).holds_records and not suite_folders(folder):
-            why = ", and no record can be made of a results.json" if results_file(folder).is_file() else ""
-            raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
-        for suite in suite_folders(folder):
-            # Raises before anything is taken in if the suite's description cannot be read.
-            About.read(suite)
+        _readable(folder)
     sent = [(path, sound(path, account)) for path in archives]
-    others = [Store(folder) for folder in folders]
+    others = [(folder, Store(folder)) for folder in folders]
     with Store(writable(options.reports)) as store:
-        for folder, other in zip(folders, others, strict=True):
+        for folder, other in others:
             taken, past = store.absorb(other), take_history(options.reports, folder)
             print(f"{folder}: {taken} records and {past} runs of the past taken in")
         for path, archive in sent:
@@ -65,7 +60,16 @@ def do_merge(options: argparse.Namespace) -> int:
         suites = _suites(project, options.reports, folders)
         results = write_report(project, store)
     code = _told(results, suites, options.reports)
-    return EXIT_INFRA if any(other.faults for other in others) else code
+    return EXIT_INFRA if any(other.faults for _, other in others) else code
+
+
+def _readable(folder: Path) -> None:
+    """Raise HandledError, before anything is taken in, for a folder that holds no records."""
+    if not Store(folder).holds_records and not suite_folders(folder):
+        why = ", and no record can be made of a results.json" if results_file(folder).is_file() else ""
+        raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
+    for suite in suite_folders(folder):
+        About.read(suite)
 
 
 def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int:
@@ -76,12 +80,15 @@ def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int
             print(f"flaky: {name}{_on(row)}: {', '.join(row.flaky)} on the same stack")
     print(f"report: {reports / 'index.html'}")
     # A cell that fails every other night on one stack would make every other night red through no fault of the engine.
-    bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
-    for name, row in bad:
-        print(f"regressed: {name}{_on(row)}: {one_line(row.reason, 200)}")
-    worse = [cell.id for suite in suites for cell in suite.regressed]
-    print("".join(f"regressed: {name}: worked in the run before\n" for name in worse), end="")
-    return EXIT_REGRESSION if bad or worse else EXIT_OK
+    bad = [f"{name}{_on(row)}: {one_line(row.reason, 200)}" for name, row in rows if _regressed(row)]
+    bad += [f"{cell.id}: worked in the run before" for suite in suites for cell in suite.regressed]
+    for line in bad:
+        print(f"regressed: {line}")
+    return EXIT_REGRESSION if bad else EXIT_OK
+
+
+def _regressed(row: Known | OnGpu) -> bool:
+    return row.verdict is Verdict.REGRESSED and not row.flaky
 
 
 def _suites(project: Project, reports: Path, folders: Sequence[Path]) -> list[SuiteReport]:

@@ -80,12 +80,12 @@ def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
 
     Raises HandledError for an empty selection.
     """
-    cells: Iterable[Cell] = select(project.cells, options.expression) if options.expression else project.cells
     names = {target.name for target in project.matrix.only(options.targets)}
-    chosen = tuple(cell for cell in cells if cell.target.name in names)
+    cells = [cell for cell in project.cells if cell.target.name in names]
+    chosen = select(cells, options.expression)
     if not chosen:
         on = f" on {', '.join(sorted(names))}" if options.targets else ""
-        why = emptied_by((cell for cell in project.cells if cell.target.name in names), options.expression)
+        why = emptied_by(cells, options.expression)
         told = f": {why}" if why else ""
         raise HandledError(
             f"-k {options.expression!r} matches no cell{on}{told}; `trt-compat list` shows them all"

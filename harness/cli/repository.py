@@ -43,20 +43,25 @@ def do_init(options: argparse.Namespace) -> int:
     if there and not options.force:
         raise HandledError(f"{folder / there[0]}: is there already; --force overwrites {', '.join(there)}")
     try:
-        for name, source in _FILES.items():
-            text = (_START / source).read_text(encoding="utf-8")
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text.replace("@VERSION@", __version__), encoding="utf-8")
-        _ignore(folder / ".gitignore")
-        pytest_too = _load_plugin(folder / "conftest.py")
+        pytest_too = _write(folder)
     except OSError as error:
         raise HandledError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
-    print(f"written: {', '.join([*_FILES, '.gitignore', 'conftest.py'][: None if pytest_too else -1])}")
+    print(f"written: {', '.join([*_FILES, '.gitignore', *(['conftest.py'] if pytest_too else [])])}")
     if not pytest_too:
         print(f"for pytest, conftest.py needs the line {_PLUGIN.strip()}")
     cd = "" if folder == Path() else f"{shlex.join(['cd', str(folder)])}; "
     print(f"next: {cd}trt-compat doctor; trt-compat run, or pytest")
     return EXIT_OK
+
+
+def _write(folder: Path) -> bool:
+    """Write the files; tell whether pytest collects the matrix now."""
+    for name, source in _FILES.items():
+        text = (_START / source).read_text(encoding="utf-8")
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text.replace("@VERSION@", __version__), encoding="utf-8")
+    _ignore(folder / ".gitignore")
+    return _load_plugin(folder / "conftest.py")
 
 
 def _load_plugin(path: Path) -> bool:

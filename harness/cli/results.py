@@ -14,12 +14,13 @@ from harness.judge.verdict import accepted_ms, asked_of
 from harness.record.speaking import took_part
 from harness.record.store import Store, write_files
 from harness.report.model import load_results, results_file
-from harness.report.pages import LIST
+from harness.report.page import LIST
 from harness.report.verify import verify_published, verify_report
 from harness.report.writer import write_pages
 from harness.report.writer import write_report as write_report_of
 from harness.run.commands import published_lines
 from harness.suites.report import build_suites, suite_folders, verify_suites
+from harness.text import grouped
 from harness.words import UNJUDGED
 
 
@@ -90,16 +91,13 @@ def do_accept(options: argparse.Namespace) -> int:
     path = options.cases / measured.FILE
     baseline = measured.read(path)
     known = {each.place: each for each in baseline.measured}
-    by_place: dict[tuple[str, str, str], list[Judged]] = {}
-    for result in fresh:
-        by_place.setdefault(_place(result), []).append(result)
-    known |= {place: _merged(place, known.get(place), mine) for place, mine in by_place.items()}
+    for place, mine in grouped((_place(result), result) for result in fresh).items():
+        known[place] = _merged(place, known.get(place), mine)
     # Targets of another matrix file keep their place behind those of this one.
-    order = dict.fromkeys([*(target.name for target in project.matrix), *(name for name, *_ in known)])
-    every = tuple(sorted(known.values(), key=lambda each: list(order).index(each.target)))
+    order = list(dict.fromkeys([*(target.name for target in project.matrix), *(name for name, *_ in known)]))
+    every = tuple(sorted(known.values(), key=lambda each: order.index(each.target)))
     asked = {**baseline.asked, **{_key(result): asked_of(result.outcome, result.wished) for result in fresh}}
-    text = measured.text_of(measured.Baseline(every, asked))
-    write_files(path.parent, {path.name: text.encode()})
+    write_files(path.parent, {path.name: measured.text_of(measured.Baseline(every, asked)).encode()})
     print(f"{len({result.cell.id for result in fresh})} cells accepted into {path}; review the diff")
     return EXIT_OK
 

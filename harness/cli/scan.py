@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION
@@ -11,7 +12,7 @@ from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.matrix.interface import interfaces, numbers
 from harness.scan.files import scanned
-from harness.scan.judged import judged, runs_on
+from harness.scan.judged import ScanFinding, judged, runs_on
 from harness.scan.written import FORMATS, ScanAnswer
 
 
@@ -56,19 +57,23 @@ def do_scan(options: argparse.Namespace) -> int:
         raise HandledError(f"--from {options.lowest} is later than --to {options.highest}; swap them")
     found, files = scanned(options.paths)
     targets = {each.name: each.version for each in load_matrix(options.matrix) if each.traits.interface_known}
-    fine = runs_on(found, [*targets.values()])
+    named = options.highest or options.lowest
+    fine = () if named else runs_on(found, [*targets.values()])
+    row = {} if named else {name: version in fine for name, version in targets.items()}
     highest = options.highest or max(targets.values(), key=numbers)
     lowest = options.lowest or ("" if options.highest else min(targets.values(), key=numbers))
-    findings = judged(found, ".".join(lowest.split(".")[:3]), ".".join(highest.split(".")[:3]))
-    row = (
-        {}
-        if options.highest or options.lowest
-        else {name: version in fine for name, version in targets.items()}
-    )
+    findings = judged(found, _patch(lowest), _patch(highest))
     answer = ScanAnswer(found, findings, files, highest, row, guarded=options.guarded)
     print(FORMATS[options.form or "text"](answer))
-    breaks = not any(row.values()) if row else any(each.breaks for each in findings)
-    return EXIT_REGRESSION if breaks else EXIT_OK
+    return EXIT_REGRESSION if _breaks(row, findings) else EXIT_OK
+
+
+def _patch(version: str) -> str:
+    return ".".join(version.split(".")[:3])
+
+
+def _breaks(row: Mapping[str, bool], findings: Iterable[ScanFinding]) -> bool:
+    return not any(row.values()) if row else any(each.breaks for each in findings)
 
 
 def _check(option: str, version: str) -> None:

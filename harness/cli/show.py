@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -24,12 +24,13 @@ from harness.matrix import Target
 from harness.plan import Cell, claims_about, find, inapplicable_because
 from harness.plan.by_hand import ByHand, by_hand, model_file
 from harness.record.outcome import Outcome
-from harness.record.speaking import is_stale, todays, took_part
+from harness.record.speaking import Today, is_stale, todays, took_part
 from harness.record.store import Store
-from harness.report.model import load_results
+from harness.report.model import Results, load_results
 from harness.run.commands import command_lines, container_lines, limits
 from harness.share.issue import share
 from harness.shipped import installed
+from harness.text import grouped
 from harness.words import Basis, said
 
 _KINDS = ("cells", "variants", "targets")
@@ -139,11 +140,10 @@ def do_show(options: argparse.Namespace) -> int:
     model = onnx.load_model_from_string(data)
     check_variant(cell.variant, model)
     today = todays([cell], {(cell.case.name, cell.variant.name): data})
-    now = today[cell.id]
     recorded = Store(options.reports).speaking(lambda outcome: is_stale(outcome, today)).get(cell.id, ())
-    digests = [outcome.stamps.image_digest for outcome in recorded]
+    digests = filter(None, (outcome.stamps.image_digest for outcome in recorded))
     name = Path(options.output).name if options.output else model_file(cell)
-    hand = by_hand(cell, data, next(filter(None, digests), ""), name)
+    hand = by_hand(cell, data, next(digests, ""), name)
     if options.output:
         _save(options.output, data, hand)
     if options.json:
@@ -154,22 +154,11 @@ def do_show(options: argparse.Namespace) -> int:
     for line in (cell.variant.title, f"case: {cell.case.title}", f"target: {cell.target.label}"):
         _say(line)
     if not recorded:
-        _show_published(cell, results_path(options), now.model_sha256)
+        _show_published(cell, results_path(options), today[cell.id].model_sha256)
     for outcome in recorded:
-        _show_result(cell, outcome, stale=now.stale_because(outcome))
+        _show_result(cell, outcome, stale=today[cell.id].stale_because(outcome))
     _show_claims(cell)
-    recipe = cell.variant.recipe
-    if listed := StaticModel(model, plugins=bool(recipe.plugin or recipe.libraries)).drawn_on(cell.target):
-        _say(f"{listed.state} by NVIDIA's operator tables: {listed.worded()}")
-    print("\nrecipe")
-    _say(describe_recipe(cell.variant.recipe))
-    print(f"  model  sha256 {now.model_sha256}\n  recipe sha256 {now.recipe_sha256}")
-    by_graph = ", by the graph's own types" if cell.variant.precision is None else ""
-    for node, precision in wished(cell.variant, asked(model)):
-        _say(f"wants  {node} in {said(precision)}{by_graph}")
-    reason = inapplicable_because(cell)
-    if reason:
-        _say(f"not applicable: {reason}")
+    _show_recipe(cell, model, today[cell.id])
     _show_graph(model, whole=options.graph)
     print("\nin a container")
     for line in limits(cell.target):
@@ -178,14 +167,28 @@ def do_show(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def _show_recipe(cell: Cell, model: onnx.ModelProto, today: Today) -> None:
+    recipe = cell.variant.recipe
+    if listed := StaticModel(model, plugins=bool(recipe.plugin or recipe.libraries)).drawn_on(cell.target):
+        _say(f"{listed.state} by NVIDIA's operator tables: {listed.worded()}")
+    print("\nrecipe")
+    _say(describe_recipe(recipe))
+    print(f"  model  sha256 {today.model_sha256}\n  recipe sha256 {today.recipe_sha256}")
+    by_graph = ", by the graph's own types" if cell.variant.precision is None else ""
+    for node, precision in wished(cell.variant, asked(model)):
+        _say(f"wants  {node} in {said(precision)}{by_graph}")
+    if reason := inapplicable_because(cell):
+        _say(f"not applicable: {reason}")
+
+
 def _shown(
     cell: Cell, judged: Sequence[Judged], published: Path | None, model: onnx.ModelProto, hand: ByHand
 ) -> dict[str, object]:
     """Return what `show` tells of a cell: results of its records, else of the published report; claims and recipe."""
-    every = load_results(published).cells if published and published.is_file() else ()
-    known = [each for each in every if each.id == cell.id and each.measured]
     results = [as_json(each) for each in judged]
-    results += [{"class": each.cls, "verdict": each.verdict, "reason": each.reason} for each in known]
+    known = _published(cell, load_results(published) if published and published.is_file() else None)
+    if known:
+        results.append({"class": known.cls, "verdict": known.verdict, "reason": known.reason})
     return {
         "id": cell.id,
         "title": cell.variant.title,
@@ -243,13 +246,16 @@ def _show_claims(cell: Cell) -> None:
     for claim in others:
         if claim.basis is not Basis.MEASURED:
             _say(f"{claim.outcome} on {_range(claim)} ({_provenance(claim)})")
-    measured: dict[str, list[str]] = {}
-    for claim in others:
-        if claim.basis is Basis.MEASURED:
-            gpu = f" ({claim.product})" if claim.product else ""
-            measured.setdefault(str(claim.outcome), []).extend(f"{name}{gpu}" for name in claim.targets)
-    for outcome, targets in measured.items():
+    for outcome, targets in grouped(_measured(others)).items():
         _say(f"{outcome} on {', '.join(targets)} (measured)")
+
+
+def _measured(claims: Iterable[Expectation]) -> Iterator[tuple[str, str]]:
+    """Yield the outcome that each target was measured to have."""
+    for claim in claims:
+        gpu = f" ({claim.product})" if claim.product else ""
+        for name in claim.targets if claim.basis is Basis.MEASURED else ():
+            yield str(claim.outcome), f"{name}{gpu}"
 
 
 def _provenance(claim: Expectation) -> str:
@@ -270,36 +276,47 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
         _say(f"out of date: {stale}; run it again")
         return
     judged = judge_cell(cell, outcome)
-    cls, verdict = str(judged.classification.cls), str(judged.judgement.verdict)
-    _say(f"{cls if cls == verdict else f'{cls} ({verdict})'}: {judged.judgement.sentence}")
+    _say(f"{_ending(judged.classification.cls, judged.judgement.verdict)}: {judged.judgement.sentence}")
     for line in complaints(judged):
         _say(line.strip(), "    " if line.startswith(" ") else "  ")
+    if outcome.uncompared:
+        _say(f"numbers not compared: {outcome.uncompared}")
     for node, precision in judged.precision.items():
         print(f"  {node} ran in {said(precision)}")
+
+
+def _ending(cls: str, verdict: str) -> str:
+    return cls if cls == verdict else f"{cls} ({verdict})"
 
 
 def _show_published(cell: Cell, path: Path, model: str) -> None:
     """Print the entry in results.json of a cell without a record."""
     results = load_results(path) if path.is_file() else None
-    every = results.cells if results else ()
-    found = next((each for each in every if each.id == cell.id and each.measured), None)
+    found = _published(cell, results)
     if found is None or results is None:
         print(f"\nlast result: none is recorded in {path.parent}")
         return
     print(f"\nlast result, as {path} has it ({found.when})")
-    names = cell.case.name, cell.variant.name
-    if (*names, model) not in {(each.case, each.name, each.model_sha256) for each in results.variants}:
+    now = (cell.case.name, cell.variant.name, model)
+    if now not in {(each.case, each.name, each.model_sha256) for each in results.variants}:
         _say("out of date: it is of another model; run it again")
         return
     for each in found.by_gpu or (found,):
         on = f"on {each.gpu}: " if isinstance(each, OnGpu) and each.gpu else ""
-        cls, verdict = str(each.cls), str(each.verdict)
-        _say(f"{on}{cls if cls == verdict else f'{cls} ({verdict})'}: {each.reason}")
+        _say(f"{on}{_ending(each.cls, each.verdict)}: {each.reason}")
     if found.diagnosis:
         _say(f"known as {found.diagnosis.id}: {found.diagnosis.title}")
         _say(f"advice   {found.diagnosis.advice}")
+    if found.instead:
+        tried = f" ({found.instead_tried})" if found.instead_tried else ""
+        _say(f"meanwhile: {', '.join(found.instead)}{tried}")
     for node, precision in found.precision.items():
         print(f"  {node} ran in {said(precision)}")
+
+
+def _published(cell: Cell, results: Results | None) -> Known | None:
+    every = results.cells if results else ()
+    return next((each for each in every if each.id == cell.id and each.measured), None)
 
 
 def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> None:

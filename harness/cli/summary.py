@@ -18,7 +18,7 @@ from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.run.local import Here
 from harness.run.slurm import SlurmExecutor
-from harness.text import one_line, visible
+from harness.text import grouped, one_line, visible
 from harness.words import GOOD, UNJUDGED, Class, Verdict
 
 #: Cells of a list that are named one by one; a longer list is told by cause, and the report has them all.
@@ -149,9 +149,7 @@ def by_cause(
     if not results:
         return
     yield f"{_plural(title)}: {len(results)}"
-    causes: dict[str, list[Judged]] = {}
-    for result in results:
-        causes.setdefault(cause(result), []).append(result)
+    causes = grouped((cause(result), result) for result in results)
     most = sorted(causes.items(), key=lambda entry: -len(entry[1]))
     for text, found in most[:_MOST_CAUSES]:
         targets = dict.fromkeys(result.cell.target.name for result in found)
@@ -163,10 +161,8 @@ def by_cause(
 
 def _groups(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
     """Return the cells that count under each name of `_COUNTED`."""
-    groups: dict[str, list[Judged]] = {name: [] for name in _COUNTED}
-    for result in judged:
-        groups[_counted(result)].append(result)
-    return groups
+    found = grouped((_counted(result), result) for result in judged)
+    return {name: found.get(name, []) for name in _COUNTED}
 
 
 def _counted(result: Judged) -> str:

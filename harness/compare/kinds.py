@@ -97,15 +97,15 @@ class Pair:
         That is so if one claim covers both and neither was run; if one side builds or runs by a claim that is
         silent on the precision, and the other only lost its precision; or if one side lacked a GPU to build.
         """
-        old, new = self.old.stands, self.new.stands
-        if old is None or new is None:
+        stands = self.old.stands, self.new.stands
+        if None in stands:
             return False
-        if Class.NEEDS_GPU_TO_BUILD in (old, new) and (self._had_gpu(0) or self._had_gpu(1)):
+        if Class.NEEDS_GPU_TO_BUILD in stands and any(map(self._had_gpu, (0, 1))):
             return True
         before, after = self.claims
         one = before is not None and before == after and before.basis is not Basis.MEASURED
         silent = any(claim and not on_precision(claim) for claim in self.claims)
-        return one or (silent and {standing(old), standing(new)} == {1, 2})
+        return one or (silent and set(map(standing, stands)) == {1, 2})
 
     @property
     def known(self) -> bool:
@@ -206,24 +206,30 @@ class Pair:
 
     def _between(self, was: int, now: int) -> Kind | None:
         if now == 0:
-            return Kind.BROKEN if was else Kind.OTHERWISE if self._fails_otherwise() else None
+            otherwise = Kind.OTHERWISE if self._fails_otherwise() else None
+            return Kind.BROKEN if was else otherwise
         if any(self.lacks):
             return Kind.PRECISION_LOST
         if not was:
             # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
             return Kind.BUILDS_WITHOUT if now == 1 else Kind.FIXED
-        if not self.new.demanded:
-            return None
-        more = len(gained(*self.asks)) if self.asks else 0
-        gain = more or self._gained(now - was)
+        return self._moved(now - was) if self.new.demanded else None
+
+    def _moved(self, by_class: int) -> Kind | None:
+        """Return the change of a wanted precision of an engine that works on both sides."""
+        gain = (len(gained(*self.asks)) if self.asks else 0) or self._gained(by_class)
         return Kind.PRECISION_LOST if gain < 0 else Kind.PRECISION_GAINED if gain else None
 
     def _fails_otherwise(self) -> bool:
-        signatures = [
-            claim.signature if claim else one.signature
-            for one, claim in zip((self.old, self.new), self.claims, strict=True)
-        ]
-        return self.old.stands is not self.new.stands or (all(signatures) and signatures[0] != signatures[1])
+        before, after = self.signatures
+        return self.old.stands is not self.new.stands or (all(self.signatures) and before != after)
+
+    @property
+    def signatures(self) -> tuple[str, str]:
+        """Return the signature of each side, by its claim or its record; "" without one."""
+        sides = zip((self.old, self.new), self.claims, strict=True)
+        old, new = ((claim.signature if claim else one.signature) or "" for one, claim in sides)
+        return old, new
 
     def _gained(self, by_class: int) -> int:
         """Return how many wanted nodes gained their precision; by the classes if a side has no layers.
@@ -287,18 +293,21 @@ def side_of(variant: VariantView, cell: Known) -> Side:
 def like_with_like(pair: Pair) -> Pair:
     """Return the pair on the GPU that both sides have, of several the one on which most is lost."""
     old, new = pair.old, pair.new
-    if not (old.beside or new.beside) and (old.gpu == new.gpu or not (old.gpu and new.gpu)):
+    alike = old.gpu == new.gpu or not (old.gpu and new.gpu)
+    if alike and not (old.beside or new.beside):
         return pair
     olds, news = ([each for each in (one, *one.beside) if each.gpu] for one in (old, new))
-    alike = [
+    both = [
         replace(pair, old=one, new=other, claims=(_own(pair, 0, one), _own(pair, 1, other)))
-        for one in olds
-        for other in news
+        for one, other in itertools.product(olds, news)
         if one.gpu == other.gpu
     ]
+    return min(both, key=_worst) if both else replace(pair, apart=bool(olds and news))
+
+
+def _worst(pair: Pair) -> int:
     order = list(Kind)
-    worst = min(alike, key=lambda each: min(map(order.index, each.kinds()), default=len(order)), default=None)
-    return worst or replace(pair, apart=bool(olds and news))
+    return min(map(order.index, pair.kinds()), default=len(order))
 
 
 def pair_of(
@@ -310,24 +319,29 @@ def pair_of(
     found = like_with_like(Pair(after.wanted, old, new, claims, altered))
     if altered:
         found = replace(found, asks=(side_of(before, found.old), side_of(after, found.new)))
-    others = (*_others(before, old, found.old, "before"), *_others(after, new, found.new, "after"))
+    others = (*_others(before, old, found.old, "old"), *_others(after, new, found.new, "new"))
     return replace(found, others=others)
 
 
-def _others(variant: VariantView, cell: Known, chosen: Known, when: str) -> list[str]:
+def _others(variant: VariantView, cell: Known, chosen: Known, side: str) -> list[str]:
     """Return the results of a cell on further GPUs of the compute capability, that differ in kind."""
     if chosen.gpu is None or chosen.basis is not Basis.MEASURED:
         return []
     found = {each.gpu: each.cls for each in (cell, *cell.beside)}
-    for claim in (variant.claims[number] for number in cell.claims):
-        if claim.basis is Basis.MEASURED and claim.compute_capability and claim.product:
-            found.setdefault((claim.compute_capability, claim.product), claim.outcome)
-    capability, product = chosen.gpu
+    for claim in filter(_measured_on_one, (variant.claims[number] for number in cell.claims)):
+        found.setdefault((claim.compute_capability or "", claim.product or ""), claim.outcome)
     return [
-        f"{PREDICATE[cls]} {when} on {gpu[1]}"
+        f"the {side} version {PREDICATE[cls]} on {gpu[1]}"
         for gpu, cls in found.items()
-        if gpu and gpu[0] == capability and gpu[1] != product and standing(cls) != standing(chosen.stands)
+        if gpu not in (None, chosen.gpu)
+        and gpu[0] == chosen.gpu[0]
+        and standing(cls) != standing(chosen.stands)
     ]
+
+
+def _measured_on_one(claim: Expectation) -> bool:
+    """Tell whether a claim is of a measurement on one product."""
+    return claim.basis is Basis.MEASURED and bool(claim.compute_capability and claim.product)
 
 
 def _own(pair: Pair, side: int, one: Known) -> Expectation | None:
@@ -365,12 +379,9 @@ def phenomenon(pair: Pair, kind: Kind) -> str:
         return f"{pair.new.case}.{pair.new.variant}"
     if kind is Kind.NOT_YET and pair.old.not_yet:
         return pair.old.not_yet.what
-    signatures = [
-        (claim.signature if claim else one.signature) or ""
-        for one, claim in zip((pair.old, pair.new), pair.claims, strict=True)
-    ]
-    before = kind in OF_BEFORE or (kind is Kind.BUILDS_WITHOUT and not signatures[1])
-    return signatures[0 if before else 1] or f"{pair.new.case}: {pair.old.text} → {pair.new.text}"
+    old, new = pair.signatures
+    before = kind in OF_BEFORE or (kind is Kind.BUILDS_WITHOUT and not new)
+    return (old if before else new) or f"{pair.new.case}: {pair.old.text} → {pair.new.text}"
 
 
 def _kept(wanted: Sequence[tuple[str, Precision]], one: Sequence[str], other: Sequence[str]) -> int:

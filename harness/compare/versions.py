@@ -54,27 +54,16 @@ def spans(runs: Mapping[str, Run]) -> list[Span]:
 
     A side series ("RTX, SM 7.5") appears only if it was measured to differ from its main one at the same version.
     """
+    measured = [(target, cell) for run in runs.values() for target, cell in run if cell.measured]
+    states = {(target.series, target.version): (cell.cls, cell.chip) for target, cell in measured}
+    ran = {target.id for target, _ in measured}
     found = []
-    states = {
-        (target.series, target.version): (cell.cls, cell.chip)
-        for run in runs.values()
-        for target, cell in run
-        if cell.measured
-    }
     for series, run in runs.items():
-        main = series.partition(",")[0]
-        ran = {target.id for target, cell in run if cell.measured}
         points = [_point(target, cell) for target, cell in run if cell.cls is not Class.NOT_APPLICABLE]
         order = [point.target.id for point in points]
-        if main != series:
-            points = [
-                point
-                for point in points
-                if point.target.id in ran
-                and states.get((main, point.target.version)) != (point.state, point.chip)
-            ]
-        if any(map(_known, points)):
-            found.append(Span(series, _sentence(points, order)))
+        if (main := series.partition(",")[0]) != series:
+            points = [each for each in points if each.target.id in ran and _differs(each, main, states)]
+        found += [Span(series, _sentence(points, order))] if any(map(_known, points)) else []
     return found
 
 
@@ -104,23 +93,32 @@ def _known(point: _Point) -> bool:
     return point.state is not Class.NOT_RUN
 
 
+def _differs(point: _Point, main: str, states: Mapping[tuple[str, str], tuple[Class, str]]) -> bool:
+    return states.get((main, point.target.version)) != (point.state, point.chip)
+
+
 def _sentence(points: Sequence[_Point], order: Sequence[str]) -> str:
     """Return the clauses in version order, then the untested versions; `order` are all columns of the series."""
     runs = [list(run) for _, run in groupby(filter(_known, points), key=lambda point: point[1:])]
     clauses = []
-    for before, run in zip([None, *runs], runs, strict=False):
-        last = before[-1] if before else None
+    last: _Point | None = None
+    for run in runs:
         gap = last is not None and order.index(run[0].target.id) - order.index(last.target.id) > 1
-        neighbours = groupby(enumerate(run), key=lambda each: order.index(each[1].target.id) - each[0])
-        parts = [[point.target.short for _, point in group] for _, group in neighbours]
+        parts = _neighbouring(run, order)
         open_end = len(parts) == 1 and last is not None and run is runs[-1]
         clauses.append(_clause(run[0], parts, last, gap=gap, open_end=open_end))
-    untested = [
-        _range([point.target.short for point in group])
-        for known, group in groupby(points, key=_known)
-        if not known
+        last = run[-1]
+    groups = [
+        (known, [point.target.short for point in group]) for known, group in groupby(points, key=_known)
     ]
+    untested = [_range(names) for known, names in groups if not known]
     return "; ".join([*clauses, f"{', '.join(untested)} not tested"] if untested else clauses)
+
+
+def _neighbouring(run: Sequence[_Point], order: Sequence[str]) -> list[list[str]]:
+    """Return the versions of a run, neighbours among all columns together."""
+    groups = groupby(enumerate(run), key=lambda each: order.index(each[1].target.id) - each[0])
+    return [[point.target.short for _, point in group] for _, group in groups]
 
 
 def _clause(
@@ -164,40 +162,39 @@ def changes(variant: VariantView, run: Run) -> list[Change]:
 
 
 def _difference(variant: VariantView, old: Known, new: Known) -> tuple[str, bool | None, str] | None:
-    was, now = (
-        (old.cls, old.verdict is Verdict.FAILS_WHEN_RUN),
-        (new.cls, new.verdict is Verdict.FAILS_WHEN_RUN),
-    )
+    was, now = ((cell.cls, cell.verdict is Verdict.FAILS_WHEN_RUN) for cell in (old, new))
     if was != now:
-        good = [cell.stands in GOOD for cell in (old, new)]
-        better = None if good[0] == good[1] else good[1]
-        before, after = (
-            NOT_THERE_YET if cell.not_yet else cell.text.removesuffix(f" ({cell.chip})")
-            for cell in (old, new)
-        )
+        worked, works = (cell.stands in GOOD for cell in (old, new))
         # What came later mends nothing.
-        better = None if old.not_yet else better
-        return "result", better, f"{before} before, {after} after"
-    wanted = dict(variant.wanted)
+        better = None if worked == works or old.not_yet else works
+        return "result", better, f"{_does(old)} before, {_does(new)} after"
+    return _precision(dict(variant.wanted), old, new) or _attention(
+        old.attention_kernel, new.attention_kernel
+    )
+
+
+def _does(cell: Known) -> str:
+    return NOT_THERE_YET if cell.not_yet else cell.text.removesuffix(f" ({cell.chip})")
+
+
+def _attention(was: str | None, now: str | None) -> tuple[str, bool | None, str] | None:
+    if was is None or now is None or bool(was) is bool(now):
+        return None
+    runs = f"as one fused kernel, {now}" if now else "no longer as one fused kernel"
+    return "attention", bool(now), f"attention runs {runs}"
+
+
+def _precision(
+    wanted: Mapping[str, Precision], old: Known, new: Known
+) -> tuple[str, bool | None, str] | None:
     moved = _moved(old.precision, new.precision, wanted)
-    narrow = [
-        each for each in _moved(old.other, new.other, old.other) if (each[1] in NARROW) != (each[2] in NARROW)
-    ]
-    if moved or narrow:
-        # If one side is not reported, it is unknown whether precision was gained or lost.
-        told = [
-            (before, after, wanted[node])
-            for node, before, after in moved
-            if Precision.UNKNOWN not in (before, after)
-        ]
-        gained = {after == want for before, after, want in told if want in (before, after)}
-        text = ", ".join(f"{node} {said(before)} → {said(after)}" for node, before, after in moved or narrow)
-        return "precision", gained.pop() if len(gained) == 1 else None, text
-    fused = old.attention_kernel, new.attention_kernel
-    if None not in fused and bool(fused[0]) is not bool(fused[1]):
-        now_runs = f"as one fused kernel, {fused[1]}" if fused[1] else "no longer as one fused kernel"
-        return "attention", bool(fused[1]), f"attention runs {now_runs}"
-    return None
+    others = _moved(old.other, new.other, old.other)
+    shown = moved or [each for each in others if (each[1] in NARROW) != (each[2] in NARROW)]
+    # If one side is not reported, it is unknown whether precision was gained or lost.
+    sure = [(wanted[each[0]], *each[1:]) for each in moved if Precision.UNKNOWN not in each]
+    gained = {after == want for want, *sides in sure for after in sides[1:] if want in sides}
+    text = ", ".join(f"{node} {said(before)} → {said(after)}" for node, before, after in shown)
+    return ("precision", gained.pop() if len(gained) == 1 else None, text) if shown else None
 
 
 def _moved(

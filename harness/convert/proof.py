@@ -27,6 +27,8 @@ from harness.run.prepared import Refused
 from harness.run.provision.model import Via
 from harness.words import GOOD, UNJUDGED, Class, Precision, Typing
 
+_BUILT = (*GOOD, Class.PRECISION_LOST, Class.INACCURATE)
+
 
 @dataclass(frozen=True)
 class TypedNode:
@@ -88,8 +90,7 @@ class Rebuilt:
     def broken(self) -> bool:
         """Tell whether it does not build, gives other numbers, or runs a node coarser than it is typed."""
         cls = self.judged.classification.cls
-        kept = (*GOOD, Class.PRECISION_LOST)
-        return self.tried and (cls not in kept or bool(self.coarser))
+        return self.tried and (cls not in (*GOOD, Class.PRECISION_LOST) or bool(self.coarser))
 
     @property
     def median_ms(self) -> float | None:
@@ -99,27 +100,29 @@ class Rebuilt:
 
     def __str__(self) -> str:
         """Return the answer in a line."""
-        cls, target = self.judged.classification.cls, self.judged.cell.target
-        if not self.tried or cls not in (*GOOD, Class.PRECISION_LOST, Class.INACCURATE):
-            return f"{target.name}: {cls}: {self.judged.outcome.reason or self.judged.classification.reason}"
-        accuracy, said = self.judged.outcome.accuracy, []
-        if not target.traits.baseline:
-            untold = len(self.typed) - len(self.ran)
-            said.append(f"{self.as_typed} of {len(self.ran)} nodes run as typed")
-            said += [f"{len(self.coarser)} coarser"] if self.coarser else []
-            said += [f"{untold} not told"] if untold else []
-        if accuracy:
-            rel, cosine = max(each.max_rel for each in accuracy), min(each.cosine for each in accuracy)
-            beyond = "beyond" if cls is Class.INACCURATE else "within"
-            said.append(
-                f"off the old model by {rel:.1e} of its magnitude, cosine {cosine:.5f}, {beyond} the tolerance"
-            )
-        else:
-            said.append(
-                f"numbers not compared: {self.judged.outcome.uncompared or 'built without a GPU to run on'}"
-            )
-        said += [f"{self.median_ms:.3f} ms"] if self.median_ms is not None else []
-        return f"{target.name}: {'; '.join(said)}"
+        found, target = self.judged.classification, self.judged.cell.target
+        if not self.tried or found.cls not in _BUILT:
+            return f"{target.name}: {found.cls}: {self.judged.outcome.reason or found.reason}"
+        parts = [] if target.traits.baseline else [*self._types_said()]
+        time = self.median_ms
+        parts += [self._numbers_said(), *([] if time is None else [f"{time:.3f} ms"])]
+        return f"{target.name}: {'; '.join(parts)}"
+
+    def _types_said(self) -> Iterator[str]:
+        ran = len(self.ran)
+        yield f"{self.as_typed} of {ran} nodes run as typed"
+        for count, said in ((len(self.coarser), "coarser"), (len(self.typed) - ran, "not told")):
+            if count:
+                yield f"{count} {said}"
+
+    def _numbers_said(self) -> str:
+        accuracy = self.judged.outcome.accuracy
+        if not accuracy:
+            why = self.judged.outcome.uncompared or "built without a GPU to run on"
+            return f"numbers not compared: {why}"
+        rel, cosine = max(each.max_rel for each in accuracy), min(each.cosine for each in accuracy)
+        within = "beyond" if self.judged.classification.cls is Class.INACCURATE else "within"
+        return f"off the old model by {rel:.1e} of its magnitude, cosine {cosine:.5f}, {within} the tolerance"
 
 
 def _rank(word: str) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
@@ -20,10 +20,9 @@ from harness.case.graph_reader import GraphReader, inferred, reads, sorted_nodes
 from harness.case.model import effective_name
 from harness.errors import HandledError
 from harness.layers.asked import asked
-from harness.layers.compute import is_compute, layer_precision
 from harness.layers.operators import MOVING
 from harness.layers.parse import Names, parse_layers
-from harness.layers.precision import node_precision
+from harness.layers.precision import is_compute, layer_precision, node_precision
 from harness.layers.tensorrt import tensor_use
 from harness.record.outcome import Layer, Node
 from harness.words import Precision
@@ -43,9 +42,12 @@ _KEPT = re.compile(
     r"(?:Layer|Instance|Group|RMS|Lp|MeanVariance|SimplifiedLayer|SkipLayer)Normalization|(?:Log)?Softmax"
     r"|Reduce(?!Max|Min)\w+|GlobalLpPool|Pow|Exp|Log|Sqrt|CumSum|LogSumExp|LRN"
 )
+#: The largest value of FP16.
+_LARGEST = 65504
 _OF_SHAPES = frozenset({"Shape", "Size"})
 _BY_RULE = "by NVIDIA's rules: {}"
 _NARROW = (Precision.FP16, Precision.BF16)
+_TAKEN = (*_NARROW, Precision.INT8)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def as_it_ran(model: onnx.ModelProto, account: Account) -> Wishes:
         if known is Precision.UNKNOWN:
             wanted[node.name] = ruled.get(node.name, Precision.FP32)
             notes[node.name] = _BY_RULE.format("the account does not tell")
-        elif known is not None and not (known in (Precision.FP32, Precision.TF32) and node.op in MOVING):
+        elif known in _TAKEN or (known in FLOATS and node.op not in MOVING):
             wanted[node.name] = known
     graph = GraphReader(inferred(model))
     scales = _scaled(graph, _in_int8(graph, account.layers), account.scales)
@@ -140,24 +142,30 @@ def _in_int8(graph: GraphReader, layers: Iterable[Layer]) -> Iterator[str]:
     """Yield the tensors that enter a layer in INT8, and that leave one in INT8 that does not multiply."""
     by_name = {effective_name(node): node for node in graph.nodes}
     for layer in layers:
-        if layer.precision != Precision.INT8:
-            continue
-        group = [by_name[name] for name in layer.onnx_nodes if name in by_name]
-        made = {name for node in group for name in node.output}
-        yield from (name for node in group for name in reads(node) if name not in made)
-        if not is_compute(layer) and any(use.precision == Precision.INT8 for use in layer.outputs):
-            inner = {id(node) for node in group}
-            yield from (
-                name
-                for name in made
-                if name in graph.outputs or any(id(each) not in inner for each in graph.readers(name))
+        if layer.precision == Precision.INT8:
+            yield from _at_edges(
+                graph, layer, [by_name[name] for name in layer.onnx_nodes if name in by_name]
             )
+
+
+def _at_edges(graph: GraphReader, layer: Layer, group: Sequence[onnx.NodeProto]) -> Iterator[str]:
+    made = {name for node in group for name in node.output}
+    yield from {name for node in group for name in reads(node)} - made
+    if Precision.INT8 in {use.precision for use in layer.outputs} and not is_compute(layer):
+        yield from (name for name in made if _leaves(graph, name, group))
+
+
+def _leaves(graph: GraphReader, tensor: str, group: Sequence[onnx.NodeProto]) -> bool:
+    """Tell whether a node outside of a group, or the network's user, reads a tensor."""
+    return tensor in graph.outputs or any(
+        all(reader is not node for node in group) for reader in graph.readers(tensor)
+    )
 
 
 def _scaled(graph: GraphReader, tensors: Iterable[str], scales: Mapping[str, float]) -> dict[str, float]:
     """Return the scale of each tensor; one that only moves another's values has that one's."""
     found = {}
-    for tensor in dict.fromkeys(tensors):
+    for tensor in sorted(set(tensors)):
         source, seen = tensor, set[str]()
         while source not in scales and source not in seen:
             seen.add(source)
@@ -173,34 +181,44 @@ def _scaled(graph: GraphReader, tensors: Iterable[str], scales: Mapping[str, flo
 def by_rules(model: onnx.ModelProto, narrow: Precision) -> Wishes:
     """Return the types by NVIDIA's rules: a narrow float, but norms, softmax and reductions in FP32.
 
-    So is a node between such alone, and one whose weights are beyond the range of FP16.
+    So is a node between such alone, and one whose constants are beyond the range of FP16.
     """
-    graph, types, notes = GraphReader(inferred(model)), dict[str, Precision](), dict[str, str]()
-    nodes, data = sorted_nodes(graph.nodes), set(graph.inputs)
+    graph = GraphReader(inferred(model))
+    nodes = sorted_nodes(graph.nodes)
+    notes = dict(_ruled(graph, nodes, narrow))
+    for node in nodes:
+        if _stands_between(graph, node, notes):
+            notes[effective_name(node)] = _BY_RULE.format("it stands between nodes that stay in FP32")
+    types = {name: Precision.FP32 if name in notes else narrow for name in map(effective_name, nodes)}
+    return Wishes(NodeTypes(types), {}, notes)
+
+
+def _ruled(
+    graph: GraphReader, nodes: Iterable[onnx.NodeProto], narrow: Precision
+) -> Iterator[tuple[str, str]]:
+    """Yield the nodes that stay in FP32 for their own sake, each with its rule."""
+    data = set(graph.inputs)
     for node in nodes:
         if node.op_type not in _OF_SHAPES and not data.isdisjoint(reads(node)):
             data.update(node.output)
         # A scalar that is made of shapes alone is not summed up over data.
-        kept = _KEPT.fullmatch(node.op_type) if data.intersection(node.output) else None
-        name = effective_name(node)
-        large = narrow is Precision.FP16 and any(_is_large(graph, each) for each in node.input)
-        types[name] = Precision.FP32 if kept or large else narrow
-        if kept or large:
-            said = f"{node.op_type} stays in FP32" if kept else "a constant of it is beyond FP16"
-            notes[name] = _BY_RULE.format(said)
-    for node in nodes:
-        around = [graph.producer(each) for each in node.input if each not in graph.constants]
-        around += [each for name in node.output for each in graph.readers(name)]
-        inside = [each is not None and effective_name(each) in notes for each in around]
-        if len(inside) > 1 and all(inside):
-            types[effective_name(node)] = Precision.FP32
-            notes[effective_name(node)] = _BY_RULE.format("it stands between nodes that stay in FP32")
-    return Wishes(NodeTypes(types), {}, notes)
+        if _KEPT.fullmatch(node.op_type) and data.intersection(node.output):
+            yield effective_name(node), _BY_RULE.format(f"{node.op_type} stays in FP32")
+        elif narrow is Precision.FP16 and any(_is_large(graph, each) for each in node.input):
+            yield effective_name(node), _BY_RULE.format("a constant of it is beyond FP16")
+
+
+def _stands_between(graph: GraphReader, node: onnx.NodeProto, kept: Collection[str]) -> bool:
+    """Tell whether all nodes before and behind one stay in FP32."""
+    before = [graph.producer(name) for name in node.input if name not in graph.constants]
+    behind = [reader for name in node.output for reader in graph.readers(name)]
+    sides = (before, behind)
+    return all(side and all(each and effective_name(each) in kept for each in side) for side in sides)
 
 
 def _is_large(graph: GraphReader, tensor: str) -> bool:
     values = graph.value(tensor) if graph.types.get(tensor) == FLOATS[Precision.FP32][0] else None
-    return values is not None and values.size > 0 and bool(abs(values).max() > 65504)  # noqa: PLR2004
+    return values is not None and values.size > 0 and bool(abs(values).max() > _LARGEST)
 
 
 def kept_in_fp32(wishes: Wishes, pattern: str) -> Wishes:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.document import read_document
-from harness.judge.findings import SEE_ABOVE, Explanation, Finding, explained, line_of
+from harness.judge.findings import SEE_ABOVE, Explanation, Finding, explained, fits, line_of
 from harness.judge.logs import Said, read_log
 
 FOLDER = Path(__file__).with_name("tables")
@@ -159,7 +159,7 @@ _PLACE = re.compile(
     r"\[(?P<file>\w+\.(?:cpp|cu|h|cc))::(?P<function>[\w:~<>]{1,200}?)(?:::\d+)?\]|at: [\w./]{0,200}?(?P<old>\w+\.(?:cpp|cu|h))::(?P<method>\w{1,80})::\d+|(?<![\w/.])(?P<plain>\w+\.(?:cpp|cu|h)):\d+"
 )
 _INTERFACE = re.compile(
-    r"\b(?P<interface>I[A-Z]\w{2,60})::(?P<method>[a-z]\w{1,60})\b|\A(?P<free>createInfer\w{1,20})(?=:)"
+    r"\b(?P<interface>I[A-Z]\w{2,60})::(?P<method>[a-z]\w{1,60})\b|\A(?P<free>createInfer\w{1,20})(?=:)|\((?P<said>[sg]et[A-Z]\w{1,60}) given "
 )
 _CONDITION = re.compile(
     r"condition: ([^\n]{1,300}?)(?:\s*\)?\s*(?: In \w+ at [^\n]*)?\Z|\n)|Assertion ([^\n]{1,300}?) failed|CHECK\(([^\n]{1,300}?)\) failed|: 0 \(([^\n]{1,200})\)\s*\Z"
@@ -210,7 +210,7 @@ def take_apart(text: str, head: str = "") -> Anatomy:
         _captured(place, "file", "old", "plain"),
         _captured(place, "function", "method").rpartition("::")[2],
         _captured(of, "interface"),
-        _captured(of, "method", "free"),
+        _captured(of, "method", "free", "said"),
         _captured(_CONDITION.search(text)).strip(),
         bool(_PLUGIN.search(text)),
     )
@@ -289,8 +289,19 @@ def _cause(apart: Anatomy, rows: _Rows, means: str) -> str:
 _ECHOES = frozenset({"usage-error", "builder-assertion"})
 #: Signatures of lines that follow from others: who speaks tells where to look, if the others are not in the log.
 _FOLLOWERS = frozenset({"follows-a-failure", "engine-not-loaded"})
+#: How Python says that the module itself lacks a name.
+_LACKED = re.compile(r"module '(?:tensorrt|trt)[\w.]{0,40}' has no attribute '(?P<name>\w{1,80})'")
 #: A line of source that a traceback shows.
 _SOURCE = re.compile(r"(?:raise|return|assert) ")
+#: The end of a traceback, a call in it, and the installed package that a file is of.
+_RAISED = re.compile(
+    r"(?P<kind>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception|Interrupt|Failed))(?:: |\Z)"
+)
+#: Calls in Python's own modules tell nothing of who raised.
+_FRAME = re.compile(
+    r'File "(?!<|[^"]{0,200}/(?:lib/python3[\d.]{1,4}|[Ll]ib)/(?:(?!site-|dist-)\w+/){0,3}\w+\.py")([^"]{1,400})", line \d+, in ([\w<>.]{1,100})'
+)
+_PACKAGE = re.compile(r"(?:site|dist)-packages/([\w-]{1,80})/|custom_nodes/([\w.-]{1,80})/")
 #: A line that tells of a fault.
 _FAULT = re.compile(r"[Ee]rror|[Ff]ail|[Cc]annot|[Ii]nvalid|While parsing node")
 #: Findings of one group told one by one; characters of a message told; warnings looked up; lines of a traceback.
@@ -302,14 +313,17 @@ def explain(log: str | Iterable[str], version: str = "") -> Explanation:
     """Return the explanation of a log, or of a line of one; `version` is TensorRT's, if the log does not name it."""
     said = read_log(re.split(r"\r\n|\n|\r", log) if isinstance(log, str) else log)
     found = explained(said, version)
-    findings = [_told_more(said, each, alone=not found.causes) for each in found.findings]
+    alone = not found.causes
+    findings = [_told_more(said, each, found.version, alone=alone) for each in found.findings]
     known, left = _by_tables(said, found)
     every = sorted([*findings, *known], key=lambda each: _ORDER.index(each.kind))
     return Explanation(tuple(every), left, found.version)
 
 
-def _told_more(said: Said, finding: Finding, *, alone: bool) -> Finding:
+def _told_more(said: Said, finding: Finding, version: str, *, alone: bool) -> Finding:
     """Return a finding that only echoes the engine, or that follows from lines not in the log, with what is known."""
+    if name := _LACKED.search(finding.message):
+        return _lacked(finding, name, version)
     match = _match(said, finding.message) if alone and finding.id in _FOLLOWERS else None
     if match and not (match.meaning.fault or match.meaning.follows):
         return _of_message(said, finding.message, match)
@@ -319,6 +333,20 @@ def _told_more(said: Said, finding: Finding, *, alone: bool) -> Finding:
         return finding
     cause = parts.cause if apart.condition else f"{finding.cause} {parts.cause}"
     return replace(finding, title=parts.title, cause=cause, advice=parts.advice)
+
+
+def _lacked(finding: Finding, name: re.Match[str], version: str) -> Finding:
+    """Return what is told of a name that the module lacks, held against the version that the log names."""
+    other = tables()["other_module"]
+    if not finding.versions.startswith(">="):
+        return finding
+    if not version:
+        title, cause = f"{name['name']} is not in this tensorrt", f"{finding.cause} {other['unless']}"
+        return replace(finding, title=title, cause=cause)
+    if fits(finding.versions, version):
+        return finding
+    title = f"{name['name']} is missing, and TensorRT {version} has it"
+    return replace(finding, id="other-module", title=title, cause=other["cause"], advice=other["do"])
 
 
 def _by_tables(said: Said, found: Explanation) -> tuple[list[Finding], tuple[str, ...]]:
@@ -358,11 +386,16 @@ def _who(said: Said, text: str) -> str:
     who = speaker(text, said.heads.get(text, ""))
     if who or said.severities.get(text):
         return who
-    order = [each.strip() for _, each in said.order]
-    at = order.index(text) if text in order else 0
-    raised = "\n".join(order[max(0, at - _BEFORE) : at]).replace("\\", "/")
+    raised = "\n".join(_before(said, text)).replace("\\", "/")
     places: dict[int, str] = {raised.rfind(place): who for place, who in tables()["modules"].items()}
     return (places | {-1: ""})[max(places)]
+
+
+def _before(said: Said, text: str) -> list[str]:
+    """Return the lines before a text that may be of its traceback."""
+    order = [each.strip() for _, each in said.order]
+    at = order.index(text) if text in order else 0
+    return order[max(0, at - _BEFORE) : at]
 
 
 def _match(said: Said, text: str) -> MatchedMessage | None:
@@ -377,7 +410,7 @@ def _of_line(said: Said, text: str) -> Finding | None:
     apart = take_apart(text, said.heads.get(text, ""))
     says = apart.code or apart.condition or _FAULT.search(text)
     parts = general(apart) if says and said.severities.get(text) != "WARNING" else None
-    return _made(said, text, parts) if parts else _of_death(said, text)
+    return _made(said, text, parts) if parts else _of_death(said, text) or _of_caller(said, text)
 
 
 def _of_message(said: Said, text: str, match: MatchedMessage) -> Finding:
@@ -399,6 +432,32 @@ def _of_death(said: Said, text: str) -> Finding | None:
     when = next(reached, "")
     told = Meaning("process-died", f"The program died {when}", died["cause"], died["do"])
     return _made(said, text, told) if when else None
+
+
+def _of_caller(said: Said, text: str) -> Finding | None:
+    """Return a finding for an exception that a program or a library around TensorRT raised itself."""
+    raised = _RAISED.match(text)
+    if raised is None:
+        return None
+    where, package = _last_call(said, text)
+    row = next(row for row in tables()["raised"] if re.search(row["match"], raised["kind"]))
+    if not (where or row.get("alone")):
+        return None
+    title = f"{package or 'The program'} itself stopped with {raised['kind'].rpartition('.')[2]}"
+    return _made(
+        said, text, Meaning(row.get("alone", "caller-stopped"), title, where + row["means"], row["do"])
+    )
+
+
+def _last_call(said: Said, text: str) -> tuple[str, str]:
+    """Return the last call of the traceback before a text in words, and the package that it is of; "" for none."""
+    frames = [frame for line in _before(said, text) for frame in _FRAME.findall(line.replace("\\", "/"))]
+    if not frames:
+        return "", ""
+    file, function = frames[-1]
+    package = _captured(_PACKAGE.search(file))
+    of = f" of {package}" if package else ""
+    return f"The last call is {function} in {file.rpartition('/')[2]}{of}. ", package
 
 
 def _made(said: Said, text: str, told: Meaning) -> Finding:

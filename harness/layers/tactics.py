@@ -12,16 +12,16 @@ TensorRT 8.5 to 10.x print, for a layer and each combination of formats that it 
     >>>>>>>>>>>>>>> Chose Runner Type: CaskConvolution Tactic: 0x3e52
 
 A name may be missing from the first line (8.0 to 8.4); the runner's line then has it. Up to 8.5 a kernel is named on a
-line of its own, `/conv/Conv Set Tactic Name: volta_... Tactic: 0x3e52`, and timed on the next (7.0 to 7.2: `Tactic: 12
-time 0.0063`). A tactic that failed takes `inf`, or 3.40282e+38. Late 10.x partitions the graph in several ways and
-prices each; the engine is one of them. A time that it knows from another way is one line: `/conv/Conv [Int8(...) ->
-Float(...)] got cached result: CaskConvolution, tactic 0x3e52, 0.0063 ms`. Blocks of reformatting costs price a
-conversion between two formats; those under the name of a Cast, Q or DQ (`costs: /Cast`) price that node into each
-format. Which tensors it joins is told by the parser: `/Cast [Cast] inputs: [input -> (1, 32)[FLOAT]], `. `Adding
-reformat layer` lines are the conversions of the engine. The engine's layers stand at the end: `Layer(CaskConvolution):
-NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (up to 8.5 `in[Float(1,3)]`), or `Name: NAME, LayerType: ...` of a
-detailed profile. A build that calibrates prints a first round in floating point. A layer into whose weights both Q and
-DQ were folded is quantised no more. TensorRT for RTX and ONNX Runtime print no tactics.
+line of its own, `/conv/Conv Set Tactic Name: volta_... Tactic: 0x3e52`, and timed on the next. A tactic that failed
+takes `inf`, or 3.40282e+38. Late 10.x partitions the graph in several ways and prices each; the engine is one of them.
+A time that it knows from another way is one line: `/conv/Conv [Int8(...) -> Float(...)] got cached result:
+CaskConvolution, tactic 0x3e52, 0.0063 ms`. Blocks of reformatting costs price a conversion between two formats; those
+under the name of a Cast, Q or DQ (`costs: /Cast`) price that node into each format. Which tensors it joins is told by
+the parser: `/Cast [Cast] inputs: [input -> (1, 32)[FLOAT]], `. `Adding reformat layer` lines are the conversions of the
+engine. The engine's layers stand at the end: `Layer(CaskConvolution): NAME, Tactic: 0x3e52, in (Float[1,3]) -> ...` (up
+to 8.5 `in[Float(1,3)]`), or `Name: NAME, LayerType: ...` of a detailed profile. A build that calibrates prints a first
+round in floating point. A layer into whose weights both Q and DQ were folded is quantised no more. TensorRT for RTX and
+ONNX Runtime print no tactics.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ _FORMATS = re.compile(r"\* Autotuning (?P<what>format combination|Reformat): ?(?
 _CACHED = re.compile(
     r"\[(?P<formats>[^\[\]]{0,4000})\] got cached result: \w{1,80}, tactic (?P<id>\w{1,20}), (?P<ms>\S{1,20}) ms"
 )
-_OLD_TIME = re.compile(r"Tactic: (?P<id>-?\d{1,20}) time (?P<ms>\S{1,20})")
 _RUNNER = re.compile(r"- Timing Runner: (?P<layer>.{1,2000}) \((?P<runner>\w{1,80})(?:\[0x\w{1,20}\])?\)")
 _REFUSED = re.compile(
     r" has no valid tactics for this config|Skipping \w{1,80}: No valid tactics for "
@@ -198,8 +197,6 @@ class TacticsReader:
         self._node = ""
         self._open: _Open | None = None
         self._names: dict[str, str] = {}
-        # 7.x names the kernel whose time is on the next line.
-        self._next = ""
         self._quantised: set[str] = set()
         self._folded: set[str] = set()
         #: The first pattern that is found takes the line.
@@ -220,10 +217,7 @@ class TacticsReader:
                 self._time(line, self._open)
         elif " Set Tactic Name: " in line:
             named, _, tactic = line.rpartition(" Tactic: ")
-            if named:
-                self._name(tactic.split(" ", 1)[0], named.rpartition(" Set Tactic Name: ")[2])
-            else:
-                self._next = tactic.rpartition(" Set Tactic Name: ")[2].strip()
+            self._name(tactic.split(" ", 1)[0], named.rpartition(" Set Tactic Name: ")[2])
         elif _SPOKEN.search(line):
             self._line(line)
 
@@ -309,20 +303,14 @@ class TacticsReader:
             self._names[tactic] = name
 
     def _runner(self, line: str, now: _Open) -> None:
-        named, self._next = self._next, ""
         if found := _RUNNER.search(line):
             layer = found["layer"][:_NAME]
             if not self._pricing and not self._named and layer != self._layer:
                 self._begin(layer)
         elif _REFUSED.search(line):
             now.refused += 1
-        elif found := _OLD_TIME.search(line):
-            self._time(f"Tactic Name: {named} Tactic: {found['id']} Time: {found['ms']}", now)
         elif _MEMORY.search(line):
             now.memory = True
-        elif " Chose Runner Type: " in line:
-            # 7.x times conversions next, under no head.
-            self._close()
 
     def _close(self) -> None:
         if self._open is None:

@@ -308,7 +308,7 @@ def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def _field_problems(document: Document) -> Iterator[Problem]:
     """Yield the contradictions between the fields of each target, after inheritance."""
     for name, fields in _merged(document.data["targets"]).items():
-        for check in (_bad_image, _bad_needs, _bad_pins, _bad_provider, _bad_generation):
+        for check in (_bad_image, _bad_pull, _bad_needs, _bad_pins, _bad_provider, _bad_generation):
             for field, sentence in check(fields):
                 parts = tuple(int(part) if part.isdigit() else part for part in field.split("."))
                 place: Place = ("targets", name, *parts)
@@ -333,19 +333,24 @@ def _bad_provider(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _bad_image(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the faults that keep a target from having exactly one image."""
-    build = fields.get("build")
-    if "image" in fields and build:
+    given = {name for name in ("image", "build", "packages") if fields.get(name)}
+    if {"image", "build"} <= given:
         yield "image", "stands beside `build`; keep the one that makes this target's image"
-    if not ("image" in fields or build or "packages" in fields):
+    if not given:
         yield "image", "is missing, and so are `build` and `packages`; give one of them"
-    if build and build["kind"] == "packages" and "packages" not in fields:
+    build = fields.get("build") or {"kind": ""}
+    if build["kind"] == "packages" and "packages" not in given:
         yield "packages", "is missing; a build of kind packages needs the pins that it holds"
-    if build and build["kind"] != "packages" and "base" not in build:
+    if build["kind"] not in ("", "packages") and "base" not in build:
         yield "build.base", f"is missing; a build of kind {build['kind']} needs the image it starts from"
-    if fields.get("digest") and not ("image" in fields or (build and "base" in build)):
-        yield "digest", "pins nothing here; it goes with `image` or with the base of `build`"
-    if "size_gb" in fields and not ("image" in fields or (build and "base" in build)):
-        yield "size_gb", "is the size of nothing here; it goes with `image` or with the base of `build`"
+
+
+def _bad_pull(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is told of an image to pull, where none is."""
+    pulled = "image" in fields or "base" in (fields.get("build") or {})
+    for field, words in (("digest", "pins nothing"), ("size_gb", "is the size of nothing")):
+        if fields.get(field) and not pulled:
+            yield field, f"{words} here; it goes with `image` or with the base of `build`"
 
 
 def _bad_needs(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -5,10 +5,13 @@ tools/interface writes the table from the bindings and the sources of every rele
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+
+from harness.text import grouped
 
 _FILE = Path(__file__).with_name("interface.tsv")
 #: Of a version that a user names by its minor alone the last patch is meant.
@@ -98,37 +101,33 @@ class Interface:
 @cache
 def interfaces() -> Mapping[str, Interface]:
     """Return the interface by kind."""
-    rows: dict[str, list[list[str]]] = {}
-    for line in _FILE.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            word, kind, *cells = line.split("\t")
-            rows.setdefault(kind, []).append([word, *cells])
-    return {kind: _interface(kind, some) for kind, some in rows.items()}
+    lines = _FILE.read_text(encoding="utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    kinds = grouped((kind, (word, cells)) for word, kind, *cells in rows)
+    return {kind: _interface(kind, defaultdict(list, grouped(some))) for kind, some in kinds.items()}
 
 
-def _interface(kind: str, rows: list[list[str]]) -> Interface:
-    cells = {
-        word: [row[1:] for row in rows if row[0] == word]
-        for word in ("versions", "bases", "lives", "argument", "note")
-    }
+def _interface(kind: str, cells: Mapping[str, list[list[str]]]) -> Interface:
     notes = {name: (text, place) for text, place, names in cells["note"] for name in names.split(" ")}
-    names = {
-        full: Name(kind, full, spans, gives, *notes.get(full, ("", "")))
-        for owner, spans, members in _spanned(cells["lives"])
-        for bare, _, gives in (member.partition(">") for member in members)
-        for full in [f"{owner}.{bare}" if owner else bare]
-    }
-    arguments: dict[str, tuple[Name, ...]] = {}
-    for call, spans, some in _spanned(cells["argument"]):
-        arguments[call] = (
-            *arguments.get(call, ()),
-            *(Name(kind, f"{call}({each}=)", spans) for each in some),
-        )
-    by_bare: dict[str, tuple[Name, ...]] = {}
-    for name in names.values():
-        by_bare[name.bare] = (*by_bare.get(name.bare, ()), name)
+    names: dict[str, Name] = {}
+    for owner, spans, members in _spanned(cells["lives"]):
+        for member in members:
+            bare, _, gives = member.partition(">")
+            full = f"{owner}.{bare}" if owner else bare
+            names[full] = Name(kind, full, spans, gives, *notes.get(full, ("", "")))
+    arguments = (
+        (call, Name(kind, f"{call}({each}=)", spans))
+        for call, spans, some in _spanned(cells["argument"])
+        for each in some
+    )
+    by_bare = ((name.bare, name) for name in names.values())
     bases = {name: tuple(some.split(" ")) for name, some in cells["bases"]}
-    return Interface(tuple(cells["versions"][0][0].split(" ")), names, bases, arguments, by_bare)
+    versions = tuple(cells["versions"][0][0].split(" "))
+    return Interface(versions, names, bases, _tuples(arguments), _tuples(by_bare))
+
+
+def _tuples(pairs: Iterable[tuple[str, Name]]) -> dict[str, tuple[Name, ...]]:
+    return {key: tuple(names) for key, names in grouped(pairs).items()}
 
 
 def _spanned(rows: list[list[str]]) -> Iterator[tuple[str, tuple[tuple[str, str], ...], list[str]]]:

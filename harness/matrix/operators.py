@@ -63,24 +63,16 @@ class OperatorTable:
 @cache
 def operator_tables() -> tuple[OperatorTable, ...]:
     """Return NVIDIA's tables, the oldest release first."""
-    heads, rows = [], []
-    for line in _lines():
-        kind, *cells = line.split("\t")
-        if kind == "@release":
-            heads.append(cells)
-        elif not kind.startswith("@"):
-            rows.append((kind, cells))
-    facts = _facts()
+    lines = [line.split("\t") for line in _lines()]
+    heads, facts = [cells for kind, *cells in lines if kind == "@release"], _facts()
     imported: list[dict[str, Importer]] = [{} for _ in heads]
-    for operator, cells in rows:
-        found = _NONE
-        for at, cell in enumerate(cells):
+    for operator, *cells in (cells for cells in lines if not cells[0].startswith("@")):
+        held, found = tuple(facts.get(operator, ())), _NONE
+        for importers, cell in zip(imported, cells, strict=True):
             found = found if cell == _SAME else cell
             if found != _NONE:
-                types, *restrictions = found.split(" ")
-                names = tuple(each.removeprefix("!") for each in restrictions)
-                held = tuple(facts.get(operator, ()))
-                imported[at][operator] = Importer(frozenset(types.split(",")), names, held)
+                types, *restrictions = found.replace("!", "").split(" ")
+                importers[operator] = Importer(frozenset(types.split(",")), tuple(restrictions), held)
     return tuple(
         OperatorTable(release, int(opset), link, importers)
         for (release, opset, link), importers in zip(heads, imported, strict=True)

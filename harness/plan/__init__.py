@@ -243,12 +243,12 @@ def emptied_by(cells: Iterable[Cell], expression: str) -> str:
     """
     tree, names = _read(expression)
     parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
-    every = list(cells)
-    for part in reversed(parts):
-        rest = [each for each in parts if each is not part]
-        left = [cell for cell in every if all(_holds(each, cell.id, names) for each in rest)]
-        if left and not any(_holds(part, cell.id, names) for cell in left):
-            return f"{_worded(part, names)!r} takes away all {len(left)} that are left without it, {left[0].id} for one"
+    every = [(cell, [_holds(part, cell.id, names) for part in parts]) for cell in cells]
+    for at in reversed(range(len(parts))):
+        left = [(cell, held[at]) for cell, held in every if all(held[:at] + held[at + 1 :])]
+        if left and not any(held for _, held in left):
+            word = _worded(parts[at], names)
+            return f"{word!r} takes away all {len(left)} that are left without it, {left[0][0].id} for one"
     return ""
 
 

@@ -8,7 +8,7 @@ under two branches is two, as long as both are current.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.case import Variant, model_sha256
@@ -175,11 +175,16 @@ def _side_by_side(of_cell: dict[Gpu | None, _Candidate]) -> tuple[Outcome, ...]:
     current = {gpu: each for gpu, each in of_cell.items() if not each.stale}
     if not current:
         return (max(of_cell.values(), key=lambda each: (each.ran, _age(each.outcome))).outcome,)
-    bare = current.pop(None, None)
     others = [current[gpu] for gpu in sorted(filter(None, current))]
+    bare = current.get(None)
+    speaking = [bare, *others] if bare and _adds(bare, others) else others
+    return tuple(each.outcome for each in speaking)
+
+
+def _adds(bare: _Candidate, others: Sequence[_Candidate]) -> bool:
+    """Tell whether an outcome without a GPU says more than those on GPUs."""
     further = any(each.ran and each.reached_gpu for each in others)
-    adds = bare and (not others or (bare.ran and not (bare.only_built and further)))
-    return tuple(each.outcome for each in ([bare] if bare and adds else []) + others)
+    return not others or (bare.ran and not (bare.only_built and further))
 
 
 def took_part(outcome: Outcome) -> Gpu | None:

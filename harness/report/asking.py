@@ -6,19 +6,24 @@ static/ask.js does the same on the page; tests/report/test_asking.py holds both 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from harness.report.question import Question, Version, read
+from harness.report.lexicon import TOKEN, plain
 from harness.text import listed
 
-#: Lines on rows and on versions in an answer, and errors that it names.
-_MOST_ROWS, _MOST_COLUMNS, _MOST_ERRORS = 3, 3, 2
-#: Majors from 8 to 10, which has no 9 for Jetson: NVIDIA supports no wider step.
-_MAJORS = 2
+Json = Mapping[str, Any]
+#: Lines on rows and on versions in an answer, errors that it names, and tokens of the longest term.
+_MOST_ROWS, _MOST_COLUMNS, _MOST_ERRORS, _LONGEST = 3, 3, 2, 6
+#: Whole numbers from the first on may be a major version, none is as high as the second; months of NGC are between.
+_BARE, _NEWEST_MAJOR, _NGC, _MOST_PARTS = 7, 12, range(20, 40), 4
 _WORD = re.compile(r"[^\W_]+")
-_NAMES = {"tensorrt": "TensorRT", "rtx": "TensorRT for RTX", "ort": "ONNX Runtime"}
+_SIDES = ("old", "new")
+_PRODUCTS = {"tensorrt": "TensorRT", "rtx": "TensorRT for RTX", "ort": "ONNX Runtime"}
+#: Other scales whose versions each have a column.
+_RELEASES = ("jetpack", "l4t", "ngc")
 
 
 @dataclass(frozen=True)
@@ -39,384 +44,400 @@ class QuestionAnswer:
     rows: tuple[str, ...]
 
 
-def answer(
-    table: Mapping[str, Any],
-    data: Mapping[str, Any],
-    question: str,
-    headline: Callable[[str, str], str],
-) -> QuestionAnswer:
+@dataclass(frozen=True)
+class Version:
+    """A version in a question: its scale ("tensorrt", "jetpack", "cuda"), and the number, "10" for 10.x."""
+
+    scale: str
+    number: str
+
+
+@dataclass
+class Question:
+    """What a question names: `named` by kinds of the lexicon; `about` are words that rows are looked through for."""
+
+    named: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    versions: list[Version] = field(default_factory=list)
+    about: dict[str, list[str]] = field(default_factory=dict)
+    jetson: bool = False
+    turned: bool = False
+
+
+def read(table: Json, question: str) -> Question:
+    """Find the lexicon's words in a question, the longest first; a word that is none of them is looked for in rows."""
+    return _Reading(table, plain(question)).asked
+
+
+class _Reading:
+    def __init__(self, table: Json, text: str) -> None:
+        self._table, self._text, self._tokens = table, text, [*TOKEN.finditer(text)]
+        self._scale: str | None = None
+        self.asked = Question()
+        at = 0
+        while at < len(self._tokens):
+            at += self._take(at)
+        if not self.asked.about and "FP32" in self.asked.named["precisions"]:
+            self.asked.about["FP32"] = ["fp32"]
+
+    def _take(self, at: int) -> int:
+        """Take the longest term that begins at a token, else the token; return how many tokens that are."""
+        terms = self._table["terms"]
+        for many in range(min(_LONGEST, len(self._tokens) - at), 0, -1):
+            text = " ".join(token[0] for token in self._tokens[at : at + many])
+            if meaning := terms.get(text) or terms.get(text.lower()):
+                kind, name = meaning.split(":")
+                self._term(kind, name, text)
+                return many
+        text = self._tokens[at][0].lower()
+        if text[0].isdigit():
+            self._number(at, text)
+        elif text.isalnum() and len(text) > 1 and not self._glued(at):
+            self.asked.about[text] = [text]
+            self._scale = None
+        return 1
+
+    def _term(self, kind: str, name: str, text: str) -> None:
+        asked, scale = self.asked, self._scale
+        asked.jetson |= name in self._table["jetsons"]
+        # A version that follows one of foreign software is none of ours.
+        self._scale = {"scales": name, "between": scale, "foreign": ""}.get(kind)
+        if kind == "between":
+            asked.turned |= text.lower() == "than" and len(asked.versions) == 1
+        elif kind == "columns":
+            column = self._table["columns"][name]
+            asked.versions.append(Version(column["scale"], column["short"]))
+        else:
+            asked.named[kind].append(name)
+            if like := self._table["likes"].get(f"{kind}:{name}"):
+                asked.about[text] = like
+
+    def _glued(self, at: int) -> bool:
+        """Tell whether a token follows a letter or a number without a blank."""
+        return self._text[: self._tokens[at].start()][-1:].isalnum()
+
+    def _number(self, at: int, text: str) -> None:
+        scale, self._scale = self._scale, None
+        if scale is None:
+            scale = "" if self._glued(at) else self._guessed(at, text)
+        number = text.removesuffix(".x")
+        if self._text[self._tokens[at].end() :][:1].isalpha():
+            return
+        if scale == "sm":
+            dotted = number if "." in number else f"{number[:-1]}.{number[-1:]}"
+            every = {capability: name for name, capability in reversed(self._table["cards"].items())}
+            self.asked.named["cards"] += filter(None, [every.get(dotted)])
+        # trt8510 is a build's short name, which has no one reading.
+        elif scale and (scale != "tensorrt" or _numbers(number) < (_NEWEST_MAJOR,)):
+            self.asked.versions.append(Version(scale, number))
+
+    def _guessed(self, at: int, text: str) -> str:
+        """Return the scale of a number without one: of NGC's months, of the version before, of TensorRT."""
+        major, *minor = text.removesuffix(".x").split(".")
+        if int(major) in _NGC and list(map(len, minor)) == [2]:
+            return "ngc"
+        follows = at > 0 and self._tokens[at - 1][0].lower() in self._table["roles"]
+        if follows and self.asked.versions and len(minor) < _MOST_PARTS:
+            return self.asked.versions[-1].scale
+        return "tensorrt" if "." in text or (follows and int(major) >= _BARE) else ""
+
+
+def answer(table: Json, data: Json, question: str, headline: Callable[[str, str], str]) -> QuestionAnswer:
     """Return the answer to a question; `headline` gives the sentence on the step between two columns, by their ids."""
     return _Answering(table, data, read(table, question), headline).whole()
 
 
 class _Answering:
-    def __init__(
-        self,
-        table: Mapping[str, Any],
-        data: Mapping[str, Any],
-        asked: Question,
-        headline: Callable[[str, str], str],
-    ) -> None:
+    def __init__(self, table: Json, data: Json, asked: Question, headline: Callable[[str, str], str]) -> None:
         self._table, self._data, self._asked, self._headline = table, data, asked, headline
-        self._columns: list[Mapping[str, Any]] = table["columns"]
+        self._named = {kind: _once(every) for kind, every in asked.named.items()}
+        self._columns: list[Json] = [{"id": name, **each} for name, each in table["columns"].items()]
+        self._main = [each for each in self._columns if each["series"] == "TensorRT"]
         self._rows = _all_rows(data)
-        self._own = [each for each in asked.versions if each.scale in ("tensorrt", "rtx", "ort")]
-        self._found: list[Mapping[str, Any]] = []
-        self._step: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+        self._own = self._of_scales(_PRODUCTS) or ([] if self._of_scales(_RELEASES) else self._newest())
+        named = self._own or self._of_scales(_RELEASES)
+        self._step = self._between(named) or self._up_to(named)
+        self._found = self._step or [column for version in named for column in self._latest(version)]
+        self._best, self._unheard = self._searched()
+
+    def _newest(self) -> list[Version]:
+        return [Version("tensorrt", each["short"]) for each in self._main[-1:] if self._asks("newest")]
+
+    def _of_scales(self, scales: Iterable[str]) -> list[Version]:
+        return _once(each for each in self._asked.versions if each.scale in scales)
+
+    def _asks(self, what: str) -> bool:
+        return what in self._names("asks")
 
     def whole(self) -> QuestionAnswer:
-        self._settle()
-        best, unknown = self._best_rows()
-        lines = [*self._plan(), *self._latency(best), *self._stepped(), *self._neighbours(), *self._cards()]
-        types, of_rows = list(self._precisions()), list(self._row_lines(best))
-        alone = len(self._asked.about) <= len(self._asked.precisions)
-        lines += [*self._operators(), *self._told(), *(types + of_rows if alone else of_rows + types)]
-        lines += [*self._facts(more=bool(lines)), *self._scales(), *self._errors(unknown, 1 if best else 0)]
-        if unknown and lines:
+        types, rows = [*self._facts(self._names("precisions"))], [*self._row_lines()]
+        lines = [*self._plan(), *self._latency(), *self._stepped(), *self._neighbours(), *self._of_cards()]
+        lines += [*self._of_operators(), *self._facts(self._of_asks())]
+        lines += types + rows if len(self._asked.about) <= len(self._names("precisions")) else rows + types
+        lines += [
+            *self._of_columns(1 if lines else _MOST_COLUMNS),
+            *self._of_stacks(alone=not lines),
+            *self._errors(),
+        ]
+        foreign = self._names("foreign")
+        if (unknown := [*self._unheard, *foreign]) and (lines or foreign):
             lines.append(Line(self._say("unknown", words=", ".join(unknown))))
-        step = (self._step[0]["id"], self._step[1]["id"]) if self._step else None
-        columns = tuple(each["id"] for each in self._found)
-        rows = tuple(row["id"] for row in best)
-        return QuestionAnswer(tuple(lines) or (Line(self._say("nothing")),), step, columns, rows)
+        ids = [each["id"] for each in self._found]
+        step = (ids[0], ids[1]) if self._step else None
+        rest = tuple(ids), tuple(row["id"] for row in self._best)
+        return QuestionAnswer(tuple(lines) or (Line(self._say("nothing")),), step, *rest)
+
+    def _names(self, kind: str) -> list[str]:
+        return self._named.get(kind, [])
 
     def _say(self, name: str, **values: str) -> str:
         return str(self._table["says"][name].format(**values))
 
-    def _fitting(self, version: Version, series: str = "") -> list[Mapping[str, Any]]:
+    def _facts(self, keys: Iterable[str], card: str = "") -> Iterator[Line]:
+        """Yield the facts that the lexicon has by some keys, of a card."""
+        for text, href in filter(None, map(self._table["facts"].get, keys)):
+            yield Line(text.replace("{card}", card).replace(f"({card}, ", "("), href)
+
+    def _fitting(self, version: Version, series: str = "") -> list[Json]:
         """Return the columns of a version: of a series, else of the first series that has any."""
-        fits = [each for each in self._columns if _is_of(each, version, self._table)]
-        if self._asked.jetson and version.scale == "tensorrt":
-            fits = [each for each in fits if each["jetpacks"]]
+        jetson = self._asked.jetson and version.scale == "tensorrt"
+        fits = [each for each in self._columns if _is_of(each, version) and (each["jetson"] or not jetson)]
         return [each for each in fits if each["series"] == (series or fits[0]["series"])]
 
-    def _settle(self) -> None:
-        """Find the step and the columns that are asked for."""
-        own = [each for each in self._own if each.scale] or [
-            each for each in self._asked.versions if each.scale in ("jetpack", "l4t", "ngc")
-        ]
-        own = list(dict.fromkeys(own))
-        if "newest" in self._asked.asks and not own:
-            own = [
-                Version(
-                    "tensorrt", [each for each in self._columns if each["series"] == "TensorRT"][-1]["short"]
-                )
-            ]
-            self._own = own
-        if len(own) > 1 and "plan" not in self._asked.asks:
-            self._pair(own[:2])
-        elif len(own) == 1 and own[0].scale and self._leads(own[0]):
-            self._lead(own[0])
-        if not self._step:
-            for version in own:
-                fits = self._fitting(version)
-                self._found += [each for each in fits if "." not in version.number] or fits[-1:]
+    def _latest(self, version: Version) -> list[Json]:
+        """Return the columns of a major version, the newest one of another."""
+        return self._fitting(version)[-1 if "." in version.number else 0 :]
 
-    def _leads(self, version: Version) -> bool:
-        """Tell whether one version is asked for as the end of a step."""
-        asked = self._asked
-        alone = not (asked.about or asked.cards or asked.asks) and "." not in version.number
-        return version.scale in ("tensorrt", "rtx", "ort") and (alone or "step" in asked.asks)
+    def _between(self, named: Sequence[Version]) -> list[Json]:
+        """Return the columns of a step between two versions, of one product."""
+        for series in _once(each["series"] for each in self._columns) if not self._asks("plan") else ():
+            ends = [self._fitting(each, series) for each in named[:2]]
+            if len(ends) > 1 and all(ends):
+                return list(map(_best, ends))[:: -1 if self._asked.turned else 1]
+        return []
 
-    def _pair(self, own: Sequence[Version]) -> None:
-        for series in dict.fromkeys(each["series"] for each in self._columns):
-            ends = [self._fitting(each, series) for each in own]
-            if all(ends):
-                old, new = (_best(each) for each in ends)
-                self._step = (new, old) if self._asked.turned else (old, new)
-                self._found = list(self._step)
-                return
-
-    def _lead(self, version: Version) -> None:
-        """Take the step to a version from the versions before it."""
-        fits = self._fitting(version)
-        earlier = [
-            each
-            for each in self._columns
-            if fits
-            and each["series"] == fits[0]["series"]
-            and _numbers(each["version"]) < _numbers(version.number)
-        ]
-        if earlier:
-            self._step = _best(earlier), _best(fits)
-            self._found = list(self._step)
+    def _up_to(self, named: Sequence[Version]) -> list[Json]:
+        """Return the columns of a step to one version from those before it, if that is asked for."""
+        if len(named) != 1 or named != self._own or self._names("foreign"):
+            return []
+        (version,) = named
+        alone = not (self._asked.about or self._named.keys() & {"cards", "asks"} or "." in version.number)
+        fits = self._fitting(version) if alone or self._asks("step") else []
+        series = [each for each in self._columns if each["series"] in {one["series"] for one in fits}]
+        before = [each for each in series if _numbers(each["version"]) < _numbers(version.number)]
+        return [_best(before), _best(fits)] if before else []
 
     def _stepped(self) -> Iterator[Line]:
-        if self._step and "latency" not in self._asked.asks:
+        if self._step and not self._asks("latency"):
             a, b = self._step
             told = self._say("step", a=a["name"], b=b["name"])
             yield Line(f"{told} {self._headline(a['id'], b['id'])}", "step")
 
     def _plan(self) -> Iterator[Line]:
-        asks = self._asked.asks
-        if "plan" not in asks or not (len(self._own) > 1 or "built" in asks):
+        own = self._own
+        if not self._asks("plan") or not (len(own) > 1 or self._asks("built")):
             return
-        if len(self._own) > 1:
-            old, new = self._own[:2]
-            a, b = (f"{_NAMES[each.scale]} {each.number}" for each in (old, new))
-            one, other = _numbers(old.number), _numbers(new.number)
-            early = (
-                one < (8, 6)
-                or old.scale == "rtx"
-                or other[0] - one[0] > _MAJORS
-                or (one[0], other[0]) == (8, 11)
-            )
-            form = "plan_earlier" if one > other else "plan_far" if early else "plan_later"
-            yield Line(self._say("plan_same" if one == other else form, a=a, b=b), "error=foreign-engine")
-            if one[0] != other[0]:
-                yield Line(self._say("plan_major"))
+        if len(own) > 1:
+            a, b = (f"{_PRODUCTS[each.scale]} {each.number}" for each in own[:2])
+            yield Line(self._say(f"plan_{self._crossing(*own[:2])}", a=a, b=b), "error=foreign-engine")
         yield Line(self._say("plan_any"), "error=foreign-engine")
 
-    def _facts(self, *, more: bool) -> Iterator[Line]:
-        """Yield the facts on the versions that are asked for; `more` was told already."""
-        told = [] if self._step else [each for each in self._found if self._own and self._fits(each)]
-        for each in told[: 1 if more else _MOST_COLUMNS]:
-            yield Line(f"{each['name']}: {each['says']}", f"target-{each['id']}")
+    def _crossing(self, old: Version, new: Version) -> str:
+        one, other = _numbers(old.number), _numbers(new.number)
+        if one >= other:
+            return "same" if one == other else "earlier"
+        crosses = one[0] == other[0] or f"{one[0]} {other[0]}" in self._table["across"]
+        return "later" if crosses and one >= (8, 6) and old.scale != "rtx" else "far"
 
-    def _fits(self, column: Mapping[str, Any]) -> bool:
-        return any(_is_of(column, version, self._table) for version in self._own if "." in version.number)
+    def _of_columns(self, most: int) -> Iterator[Line]:
+        exact = [] if self._step else [each for each in self._own if "." in each.number]
+        return self._facts(
+            [each["id"] for each in self._found if any(_is_of(each, one) for one in exact)][:most]
+        )
 
     def _neighbours(self) -> Iterator[Line]:
         """Yield the neighbours of each version that is no column, and what is known of it."""
-        for version in dict.fromkeys(self._own):
-            if self._fitting(version):
-                continue
-            every = sorted(
-                (
-                    each
-                    for each in self._columns
-                    if each["scale"] == version.scale and bool(each["jetpacks"]) is self._asked.jetson
-                ),
-                key=lambda each: _numbers(each["version"]),
+        jetson = self._asked.jetson
+        for version in (each for each in self._own if not self._fitting(each)):
+            every = [
+                each for each in self._columns if (each["scale"], each["jetson"]) == (version.scale, jetson)
+            ]
+            every.sort(key=lambda each: _numbers(each["version"]))
+            below = sum(_numbers(each["version"]) < _numbers(version.number) for each in every)
+            near = every[max(below - 1, 0) : below + 1]
+            asked = f"{_PRODUCTS[version.scale]} {version.number}{' on Jetson' if jetson else ''}"
+            yield Line(
+                self._say("no_column", asked=asked, nearest=listed([each["name"] for each in near])),
+                "targets",
             )
-            below = [each for each in every if _numbers(each["version"]) < _numbers(version.number)][-1:]
-            above = [each for each in every if _numbers(each["version"]) > _numbers(version.number)][:1]
-            near = listed([each["name"] for each in (*below, *above)])
-            asked = f"{_NAMES[version.scale]} {version.number}{' on Jetson' if self._asked.jetson else ''}"
-            yield Line(self._say("no_column", asked=asked, nearest=near), "targets")
-            release = ".".join(version.number.split(".")[:2])
-            if version.scale == "tensorrt" and release in self._table["releases"]:
-                yield Line(self._table["releases"][release])
-            if not self._step:
-                self._found += [*below, *above]
+            yield from self._facts([f"{version.scale} {'.'.join(version.number.split('.')[:2])}"])
+            self._found += [] if self._step else near
 
-    def _scales(self) -> Iterator[Line]:
-        """Yield the columns of a CUDA, a driver, a JetPack, a month of NGC, an opset."""
-        names = {
-            "cuda": "CUDA",
-            "driver": "Driver",
-            "jetpack": "JetPack",
-            "l4t": "L4T",
-            "ngc": "NGC",
-            "opset": "Opset",
+    def _of_cards(self) -> Iterator[Line]:
+        beside = [*(each["id"] for each in self._found), *self._names("precisions")]
+        for card in self._names("cards"):
+            capability = self._table["cards"][card]
+            yield from self._facts([*(f"{capability} {each}" for each in beside), capability], card)
+
+    def _of_operators(self) -> Iterator[Line]:
+        for name in self._names("operators"):
+            for column in (each for each in self._found if each["scale"] == "tensorrt"):
+                told = f"does not read {name}"
+                for since, said in self._table["operators"][name]["runs"]:
+                    told = said if _numbers(since) <= _numbers(column["version"]) else told
+                yield Line(self._say("reads", version=column["short"], reads=told), "operators")
+            yield from self._facts([name])
+
+    def _of_asks(self) -> Iterator[str]:
+        """Yield the key of the fact on each thing that is asked: with a column if there is one, else alone."""
+        for ask in self._names("asks"):
+            keys = (*(f"{ask} {each['id']}" for each in self._found), ask)
+            yield from [key for key in keys if key in self._table["facts"] and not self._names("operators")][
+                :1
+            ]
+
+    def _of_stacks(self, *, alone: bool) -> Iterator[Line]:
+        """Yield the facts on each CUDA, driver, JetPack, month of NGC and opset, or on the kind `alone`."""
+        for version in self._of_scales(self._table["stacks"]):
+            if not (self._step and version.scale in _RELEASES):
+                keys = f"{version.scale} {version.number}", version.scale
+                yield from self._facts([key for key in keys if key in self._table["facts"]][:1])
+        if alone and not self._asked.versions:
+            yield from self._facts(self._names("scales"))
+
+    def _latency(self) -> Iterator[Line]:
+        measured = [each for each in self._main if each["measured"]]
+        ends = self._step or measured[:1] + measured[1:][-1:]
+        if not self._asks("latency") or len(ends) != len(_SIDES):
+            return
+        a, b = ends
+        rows = self._best if self._asked.about else self._rows
+        timed = [_Timed(row, row["cells"][a["id"]], row["cells"][b["id"]]) for row in rows]
+        timed = sorted(filter(_Timed.ratio, timed), key=_Timed.ratio, reverse=True)
+        for each in timed[:_MOST_ROWS]:
+            yield Line(self._say("timed", a=a["name"], b=b["name"], **each.values()), each.new["id"])
+        yield Line(self._say("one_layer" if timed else "not_timed", a=a["name"], b=b["name"]))
+
+    def _searched(self) -> tuple[list[Json], list[str]]:
+        """Return the rows that hold most of the words, best first, and the words that neither rows nor errors hold."""
+        about = self._asked.about
+        points = [{shown: _points(row, like) for shown, like in about.items()} for row in self._rows]
+        hits = list(map(self._hits, points))
+        most = max(hits, default=0) or len(about) + 1
+        best = [at for at, each in enumerate(hits) if each == most]
+        best.sort(key=lambda at: (-sum(points[at].values()), *self._later(self._rows[at])))
+        heard = (
+            {shown for each in points for shown in each if each[shown]} | self._needed() | self._in_errors()
+        )
+        return [self._rows[at] for at in best], [shown for shown in about if shown not in heard]
+
+    def _needed(self) -> set[str]:
+        """Return the words that a row has to hold: operators."""
+        operators = {name.lower() for name in self._names("operators")}
+        return {shown for shown, like in self._asked.about.items() if operators & {*like}}
+
+    def _in_errors(self) -> set[str]:
+        texts = [_as_words(_error_text(each)) for each in self._data["signatures"].values()]
+        return {
+            shown for shown, like in self._asked.about.items() if any(_holds(text, like) for text in texts)
         }
-        for version in dict.fromkeys(self._asked.versions):
-            if version.scale not in names or (self._step and version.scale in ("jetpack", "ngc", "l4t")):
-                continue
-            what = f"{names[version.scale]} {version.number}"
-            if version.scale == "opset":
-                opset = _numbers(version.number)
-                first = next((first for most, first in self._table["opsets"] if (most,) >= opset), None)
-                said = f"TensorRT {first} and later, by NVIDIA's operator tables" if first else "no table yet"
-                yield Line(self._say("columns_with", what=what, columns=said), "operators")
-                continue
-            fits = [each for each in self._columns if _is_of(each, version, self._table)]
-            if not fits:
-                yield Line(self._say("no_columns_with", what=what), "targets")
-            elif len(fits) <= _MOST_COLUMNS:
-                yield from (
-                    Line(f"{what}: {each['name']}, {each['says']}", f"target-{each['id']}") for each in fits
-                )
-            else:
-                said = listed(list(dict.fromkeys(each["name"] for each in fits)))
-                yield Line(self._say("columns_with", what=what, columns=said), "targets")
 
-    def _cards(self) -> Iterator[Line]:
-        for name in dict.fromkeys(self._asked.cards):
-            capability = self._table["cards"][name]
-            known = self._table["capabilities"][capability]
-            for column in self._found:
-                form = "takes_card" if column["id"] in known["columns"] else "no_card"
-                if column["scale"] in ("tensorrt", "rtx") and not (self._step and form == "takes_card"):
-                    yield Line(
-                        self._say(form, version=column["short"], card=name, capability=capability),
-                        f"target-{column['id']}",
-                    )
-            for precision in dict.fromkeys(self._asked.precisions):
-                each = self._table["precisions"][precision]
-                lacks = capability in each["lacks"] or _numbers(capability) < _numbers(each["lowest"] or "0")
-                form = "no_precision" if lacks else "has_precision"
-                values = {
-                    "card": name,
-                    "capability": capability,
-                    "precision": precision,
-                    "lowest": each["lowest"],
-                }
-                if each["lowest"]:
-                    yield Line(self._say(form, **values))
-            kind = ", ".join(
-                each for each in (known["architecture"], f"SM {capability}") if each not in ("", name)
-            )
-            yield Line(f"{name} ({kind}): {' '.join(known['says'])}", "targets")
+    def _hits(self, points: Mapping[str, int]) -> int:
+        """Count the words that a row holds; none if it only mentions some, or lacks a needed one."""
+        found = list(points.values())
+        near = all(found) or max(found) > 1
+        return sum(map(bool, found)) if near and all(points[each] for each in self._needed()) else 0
 
-    def _precisions(self) -> Iterator[Line]:
-        for name in dict.fromkeys(self._asked.precisions):
-            if self._table["precisions"][name]["says"]:
-                yield Line(self._table["precisions"][name]["says"])
+    def _later(self, row: Json) -> tuple[bool, bool]:
+        """Return what puts a row after others that hold the words as well: nothing known here, no reproducer."""
+        known = any(row["cells"][each["id"]]["basis"] for each in self._found)
+        return not known, row["role"] != "reproducer"
 
-    def _operators(self) -> Iterator[Line]:
-        for name in dict.fromkeys(self._asked.operators):
-            first = self._table["operators"][name]
-            for column in self._found:
-                if column["scale"] == "tensorrt":
-                    since = re.search(r"\d+\.\d+", first)
-                    reads = since and _numbers(since[0]) <= _numbers(column["version"])
-                    yield Line(
-                        self._say("is_read" if reads else "not_read", version=column["short"], operator=name),
-                        "operators",
-                    )
-            yield Line(f"{name}: TensorRT reads it {first}.", "operators")
-            if not any(node["op"] == name for row in self._rows for node in row["graph"]["nodes"]):
-                yield Line(self._say("no_row", operator=name))
-        if "operators" in self._asked.asks and not self._asked.operators:
-            own = [each for each in self._found if f"operators {each['id']}" in self._table["told"]]
-            for column in own[:1]:
-                unread = self._table["told"][f"operators {column['id']}"]
-                yield Line(f"Of ONNX's operators {column['name']} does not read: {unread}.", "operators")
-            if not own:
-                yield Line("Operators by version:", "operators")
-
-    def _latency(self, best: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-        step = self._step or self._usual()
-        if "latency" not in self._asked.asks or step is None:
-            return
-        a, b = step
-        timed = [
-            (old["median"], new["median"], row, old, new, row["cells"][b["id"]].get("gpu") or ("", "CPU"))
-            for row in (best if self._asked.about else self._rows)
-            for old, new in [(row["cells"][each["id"]].get("latency_ms") for each in step)]
-            if old and new
-        ]
-        for _, _, row, old, new, gpu in sorted(timed, key=lambda each: -each[1] / each[0])[:_MOST_ROWS]:
-            values = {"title": row["title"], "old": _spread(old), "new": _spread(new), "gpu": gpu[1]}
-            yield Line(self._say("timed", a=a["name"], b=b["name"], **values), f"{row['id']}-{b['id']}")
-        yield Line(self._say("one_layer") if timed else self._say("not_timed", a=a["name"], b=b["name"]))
-
-    def _usual(self) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-        measured = [each for each in self._columns if each["series"] == "TensorRT" and each["measured"]]
-        return (measured[0], measured[-1]) if len(measured) > 1 else None
-
-    def _told(self) -> Iterator[Line]:
-        places = {"exists": "targets", "measured": "targets", "data": "data", "report": "", "run": ""}
-        for ask in dict.fromkeys(self._asked.asks):
-            if ask in places:
-                yield Line(self._table["told"][ask], places[ask])
-
-    def _best_rows(self) -> tuple[list[Mapping[str, Any]], list[str]]:
-        """Return the rows that hold most of the words, best first, and the words that none holds."""
-        about = dict(self._asked.about)
-        operators = {name.lower() for name in self._asked.operators}
-        needed = [shown for shown, like in about.items() if operators & set(like)]
-        held: set[str] = set()
-        scored = []
-        for at, row in enumerate(self._rows if about else ()):
-            points = {shown: max(_points(row, word) for word in like) for shown, like in about.items()}
-            hits = [shown for shown, each in points.items() if each]
-            held.update(hits)
-            known = any(row["cells"][each["id"]]["basis"] for each in self._found)
-            order = (-sum(points.values()), not known, row["role"] != "reproducer", at)
-            if all(points[shown] for shown in needed):
-                scored.append((-len(hits), order, row))
-        most = min((hits for hits, _, _ in scored), default=0)
-        best = sorted((each for each in scored if each[0] == most and most), key=lambda each: each[1])
-        errors = [_as_words(_error_text(each)) for each in self._data["signatures"].values()]
-        unheard = [
-            shown
-            for shown, like in about.items()
-            if shown not in {*held, *needed}
-            and not any(_as_words(word)[:-1] in text for text in errors for word in like)
-        ]
-        return [row for _, _, row in best], unheard
-
-    def _row_lines(self, best: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    def _row_lines(self) -> Iterator[Line]:
         """Yield the sentences of the best rows, one of a case, and what their first case is about."""
-        if "latency" in self._asked.asks:
-            return
         wanted = {each["series"] for each in self._found}
-        firsts: dict[str, Mapping[str, Any]] = {}
-        for row in best:
-            if row["sentences"]:
+        firsts: dict[str, Json] = {}
+        for row in self._best:
+            if row["sentences"] and not self._asks("latency"):
                 firsts.setdefault(row["case"], row)
-        for at, row in enumerate(list(firsts.values())[:_MOST_ROWS]):
-            sentence = next(
-                (each for each in row["sentences"] if each["series"] in wanted), row["sentences"][0]
-            )
+        for at, row in enumerate([*firsts.values()][:_MOST_ROWS]):
+            sentence = max(row["sentences"], key=lambda each: each["series"] in wanted)
             cell = next(each["id"] for each in row["cells"].values() if each["basis"])
-            said = f"{sentence['series']} {sentence['text']}"
-            yield Line(self._say("row", title=row["title"], sentence=said), cell)
+            yield Line(f"{row['title']}: {sentence['series']} {sentence['text']}.", cell)
             if not at:
                 yield Line(row["summary"])
 
-    def _errors(self, unknown: Sequence[str], fewest: int) -> Iterator[Line]:
+    def _errors(self) -> Iterator[Line]:
         """Yield the errors whose own words hold each word of the question that something holds."""
-        words = [like for shown, like in self._asked.about if shown not in unknown]
-        words += [[name.lower()] for name in self._asked.cards]
+        words = [like for shown, like in self._asked.about.items() if shown not in self._unheard]
+        words += [[name.lower()] for name in self._names("cards")]
         words += [[each.number] for each in self._own if "." in each.number]
-        found = [
-            (name, each)
-            for name, each in self._data["signatures"].items()
-            if len(words) > fewest
-            and _held(words, _error_text(each)) == len(words)
-            and _held(words, each["title"])
-        ]
-        for name, each in sorted(found, key=lambda one: -_held(words, one[1]["title"]))[:_MOST_ERRORS]:
-            yield Line(f"Error: {each['title']}. {each['advice']}", f"error={name}")
+        found = []
+        for name, each in self._data["signatures"].items():
+            title = _as_words(each["title"])
+            if (hits := sum(_holds(title, like) for like in words)) and _holds_all(_error_text(each), words):
+                found.append((hits, Line(f"Error: {each['title']}. {each['advice']}", f"error={name}")))
+        most = _MOST_ERRORS if len(words) > min(1, len(self._best)) else 0
+        return (line for _, line in sorted(found, key=lambda one: -one[0])[:most])
 
 
-def _error_text(each: Mapping[str, Any]) -> str:
+@dataclass(frozen=True)
+class _Timed:
+    """A row with its cells on both sides of a step."""
+
+    row: Json
+    old: Json
+    new: Json
+
+    def ratio(self) -> float:
+        """Return the new median by the old one, 0 if a side has none."""
+        old, new = (each.get("latency_ms") for each in (self.old, self.new))
+        return float(new["median"] / old["median"]) if old and new else 0
+
+    def values(self) -> dict[str, str]:
+        old, new = (_spread(each["latency_ms"]) for each in (self.old, self.new))
+        return {
+            "title": self.row["title"],
+            "old": old,
+            "new": new,
+            "gpu": (self.new.get("gpu") or ("", "CPU"))[1],
+        }
+
+
+def _once(every: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(every))
+
+
+def _error_text(each: Json) -> str:
     return " ".join((each["title"], each["cause"], each["advice"], *(text["text"] for text in each["texts"])))
 
 
-def _held(words: Sequence[Sequence[str]], text: str) -> int:
-    """Count the words of which a text holds any form."""
-    whole = _as_words(text)
-    return sum(any(_as_words(word)[:-1] in whole for word in like) for like in words)
+def _holds(text: str, like: Iterable[str]) -> bool:
+    """Tell whether a text, as `_as_words` has it, holds any form of a word."""
+    return any(_as_words(word)[:-1] in text for word in like)
+
+
+def _holds_all(text: str, words: Iterable[Iterable[str]]) -> bool:
+    return all(_holds(_as_words(text), like) for like in words)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
-def _begins(version: str, number: str) -> bool:
-    return f"{version}.".startswith(f"{number}.")
+def _is_of(column: Json, version: Version) -> bool:
+    asked = f"{version.scale} {version.number}."
+    return any(asked.startswith(f"{own}.") or f"{own}.".startswith(asked) for own in column["is"])
 
 
-def _is_of(column: Mapping[str, Any], version: Version, table: Mapping[str, Any]) -> bool:
-    number = version.number
-    if version.scale == "driver":
-        return bool(column["driver"]) and _numbers(column["driver"]) <= _numbers(number)
-    if version.scale == "l4t":
-        number = next((jp for l4t, jp in table["l4t"].items() if _begins(number, l4t)), "-")
-    if version.scale in ("jetpack", "l4t"):
-        return any(_begins(each, number) or _begins(number, each) for each in column["jetpacks"])
-    if version.scale == "ngc":
-        return f":{number}-" in column["image"]
-    if version.scale == "cuda":
-        return _begins(column["cuda"], number)
-    return column["scale"] == version.scale and (
-        _begins(column["version"], number) or column["short"] == number or _begins(number, column["version"])
-    )
-
-
-def _best(fits: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _best(fits: Iterable[Json]) -> Json:
     """Return the newest of the measured columns, else the newest."""
     return max(fits, key=lambda each: (each["measured"], _numbers(each["version"])))
 
 
-def _spread(time: Mapping[str, Any]) -> str:
+def _spread(time: Json) -> str:
     """Return a median with what one machine does from run to run."""
-    low, high = time.get("low"), time.get("high")
-    noise = f" ({micros(low)} to {micros(high)})" if low and high else ""
-    return f"{micros(time['median'])} µs{noise}"
+    median, low, high = (micros(time.get(name) or 0) for name in ("median", "low", "high"))
+    return f"{median} µs ({low} to {high})" if time.get("low") and time.get("high") else f"{median} µs"
 
 
 def micros(milliseconds: float) -> str:
@@ -424,7 +445,7 @@ def micros(milliseconds: float) -> str:
     return f"{float(f'{milliseconds * 1000:.3g}'):g}"
 
 
-def _all_rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _all_rows(data: Json) -> list[dict[str, Any]]:
     """Return the rows with their words, in the order of results.json."""
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     for cell in data["cells"]:
@@ -437,12 +458,9 @@ def _all_rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             "cells": cells[case["name"], row["name"]],
             "summary": case["summary"],
             "places": [
-                _as_words(text)
-                for text in (
-                    row["title"],
-                    f"{case['title']} {' '.join(row['tags'] + row['topics'])}",
-                    " ".join(_words_of(case, row)),
-                )
+                _as_words(row["title"]),
+                _as_words(f"{case['title']} {' '.join(row['tags'] + row['topics'])}"),
+                _as_words(" ".join(_words_of(case, row))),
             ],
         }
         for case in data["cases"]
@@ -450,18 +468,17 @@ def _all_rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _words_of(case: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
+def _words_of(case: Json, row: Json) -> Iterator[str]:
     yield from (case["name"], row["name"], case["summary"])
     yield from (f"{node['name']} {node['op']}" for node in row["graph"]["nodes"])
     yield from (each["text"] for each in row["sentences"])
     yield from (f"{each['title']} {each['says']} {each['of']} {each['note']}" for each in row["claims"])
 
 
-def _points(row: Mapping[str, Any], word: str) -> int:
-    """Return how near to a row's title a word stands in it, 0 for nowhere."""
-    singular = word[:-1] if word.endswith("s") and len(word) > 3 else word  # noqa: PLR2004
-    begun = _as_words(singular)[:-1]
-    return next((3 - at for at, text in enumerate(row["places"]) if begun in text), 0)
+def _points(row: Json, like: Iterable[str]) -> int:
+    """Return how near to a row's title any form of a word stands in it, 0 for nowhere."""
+    singular = [re.sub(r"(?<=...)s$", "", word) for word in like]
+    return next((3 - at for at, text in enumerate(row["places"]) if _holds(text, singular)), 0)
 
 
 def _as_words(text: str) -> str:

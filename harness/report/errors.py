@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.case import Expectation
 from harness.engines import ENGINES
 from harness.judge.diagnosis import blank
-from harness.judge.names import load_names
 from harness.judge.signatures import Signature, load_signatures, load_texts
-from harness.known.cell import in_general, without_blanks
+from harness.known.cell import in_general
 from harness.known.model import Known, VariantView
+from harness.report.labels import examples, filled
 from harness.report.model import Results
-from harness.text import listed, one_line, some
+from harness.text import listed
 from harness.words import GOOD, SHOWS_NO_FAILURE, UNJUDGED, Basis, Engine, Role
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
@@ -25,18 +25,6 @@ _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
 _MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
 NO_GPU = "no GPU"
-_MOST_NAMES, _LONGEST_VALUE = 4, 80
-#: Blanks whose example would say nothing: another model has other nodes.
-_NOUNS = {
-    "node": "a layer",
-    "op": "the operator",
-    "tensor": "a tensor",
-    "why": "its last word",
-    "lower": "",
-    "ir": "N",
-    "opset": "N",
-    "most": "M",
-}
 #: Cells of a target that are looked through for the text.
 _MOST_TRIED = 20
 
@@ -144,7 +132,9 @@ def _related(own: str, text: str) -> tuple[tuple[str, str], ...]:
     """Return the other signatures that a text names in brackets."""
     named = set(re.findall(r"\(([a-z0-9]+(?:-[a-z0-9]+)+)\)", text)) - {own}
     return tuple(
-        (each.id, without_blanks(in_general(each).title)) for each in load_signatures() if each.id in named
+        (each.id, filled(in_general(each).title, examples(each.id)))
+        for each in load_signatures()
+        if each.id in named
     )
 
 
@@ -159,31 +149,29 @@ class _Book:
 
     def __init__(self, results: Results) -> None:
         self._targets = {target.id: target for target in results.targets}
-        self._variants = {
-            (variant.case, variant.name): variant for case in results.cases for variant in case.variants
-        }
+        self._variants = {(variant.case, variant.name): variant for variant in results.variants}
         self._rows: dict[tuple[str, str], list[Known]] = {}
         self._measured: dict[str, list[Known]] = {}
+        self._claims: dict[str, list[tuple[VariantView, Expectation]]] = {}
         for cell in results.cells:
             self._rows.setdefault((cell.case, cell.variant), []).append(cell)
-            if cell.measured and cell.signature:
-                self._measured.setdefault(cell.signature, []).append(cell)
-        self._claims: dict[str, list[tuple[VariantView, Expectation]]] = {}
-        for variant in self._variants.values():
+            if cell.measured:
+                self._measured.setdefault(cell.signature or "", []).append(cell)
+        for variant in results.variants:
             for claim in variant.claims:
-                if claim.signature and claim.basis is not Basis.MEASURED:
-                    self._claims.setdefault(claim.signature, []).append((variant, claim))
+                if claim.basis is not Basis.MEASURED:
+                    self._claims.setdefault(claim.signature or "", []).append((variant, claim))
 
     def entry(self, signature: Signature) -> ErrorEntry:
         said = in_general(signature)
         texts = self._texts(signature)
-        values = _examples(signature, texts)
+        values = examples(signature.id)
         return ErrorEntry(
             id=signature.id,
-            title=_filled(said.title, values),
-            cause=_filled(said.cause, values),
-            advice=_filled(said.advice, values),
-            harmless=_filled(blank(signature.harmless), values),
+            title=filled(said.title, values),
+            cause=filled(said.cause, values),
+            advice=filled(said.advice, values),
+            harmless=filled(blank(signature.harmless), values),
             kind=signature.kind,
             operator=signature.operator,
             texts=texts,
@@ -225,25 +213,16 @@ class _Book:
         return tuple(shown[:_MOST_TEXTS])
 
     def _seen(self, signature: Signature) -> tuple[Sighting, ...]:
-        cells = self._measured.get(signature.id, [])
         found = []
-        if cells:
-            gpus = sorted({gpu for cell in cells for gpu in gpus_of(cell)})
-            on = [f"on {gpu}" if gpu != NO_GPU else "without a GPU" for gpu in gpus]
-            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {' and '.join(on)},"
+        if cells := self._measured.get(signature.id, []):
+            gpus = [f"on {gpu}" for gpu in sorted(set[str]().union(*map(gpus_of, cells)))]
+            on = " and ".join(gpus).replace(f"on {NO_GPU}", "without a GPU")
+            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {on},"
             found.append(Sighting(Basis.MEASURED, self._where([cell.target for cell in cells]), many))
-        claims = [claim for _, claim in self._claims.get(signature.id, ())]
-        found += [
-            Sighting(
-                claim.basis,
-                range_of(claim),
-                claim.provenance,
-                claim.source.url,
-                "<" in (claim.versions or ""),
-            )
-            for claim in (*claims, *signature.reported)
-            if claim.basis is Basis.REPORTED and claim.source
-        ]
+        for claim in (*(claim for _, claim in self._claims.get(signature.id, ())), *signature.reported):
+            if claim.basis is Basis.REPORTED and claim.source:
+                ends = "<" in (claim.versions or "")
+                found.append(Sighting(claim.basis, range_of(claim), claim.provenance, claim.source.url, ends))
         return tuple(dict.fromkeys(found))
 
     def _proof(self, name: str) -> Proof | None:
@@ -292,32 +271,6 @@ class _Book:
             f"{name} {listed([_versioned(*each) for each in found.items()])}"
             for name, found in versions.items()
         )
-
-
-def _examples(signature: Signature, texts: Sequence[ShownText]) -> dict[str, str]:
-    """Return what fills the blanks of an entry: the names that a version took away, else its first text's own words."""
-    found: dict[str, str] = {}
-    for text in (
-        *(each.text for each in texts),
-        *(each.text for each in load_texts() if each.id == signature.id),
-    ):
-        for pattern in signature.patterns:
-            match = pattern.regex.search(text)
-            groups = match.groupdict() if match else {}
-            found = {
-                **{name: one_line(value, _LONGEST_VALUE) for name, value in groups.items() if value},
-                **found,
-            }
-    row = next((row for row in load_names() if row.signature == signature.id), None)
-    if row:
-        found |= {"name": some(row.names, _MOST_NAMES), "now": row.now, "since": row.since}
-    return {**found, **_NOUNS}
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a text whose blanks, <node>, hold an example, or a noun."""
-    said = re.sub(r"<(\w+)>", lambda found: values.get(found[1], f"the {found[1]}"), text)
-    return said[:1].upper() + said[1:] if text.startswith(tuple(f"<{name}>" for name in _NOUNS)) else said
 
 
 def _versioned(version: str, series: Sequence[str]) -> str:

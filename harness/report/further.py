@@ -37,20 +37,19 @@ def further_rows(entries: Iterable[Further], question: str = "") -> tuple[Row, .
 
 def _blockers(found: Blockers) -> Iterator[tuple[str, str, str]]:
     for each in _kinds(found.found):
-        nodes = each.nodes
-        many = f"{len(nodes)} times " if each.operator and each.named and len(nodes) > 1 else ""
-        where = f"{many}{each.operator or 'a fused region'}: {some(nodes, _MOST_NAMES)}"
-        where += "" if each.named else " (one of these: the engine names none)"
         cut = "after a cut: " if each.after_cut else ""
         why = f"{each.signature}: {each.title}" if each.signature else each.reason
-        yield "blockers", where, _short(f"{cut}{why}{'. ' if each.advice else ''}{each.advice}")
+        yield "blockers", _where(each), _short(f"{cut}{why}{'. ' if each.advice else ''}{each.advice}")
     if found.cut_as_well:
-        yield (
-            "blockers",
-            some(found.cut_as_well, _MOST_NAMES),
-            "cut as well: their inputs have no known shape",
-        )
+        names = some(found.cut_as_well, _MOST_NAMES)
+        yield "blockers", names, "cut as well: their inputs have no known shape"
     yield "blockers", "in the end", _short(found.end)
+
+
+def _where(each: Blocker) -> str:
+    many = f"{len(each.nodes)} times " if each.operator and each.named and len(each.nodes) > 1 else ""
+    unnamed = "" if each.named else " (one of these: the engine names none)"
+    return f"{many}{each.operator or 'a fused region'}: {some(each.nodes, _MOST_NAMES)}{unnamed}"
 
 
 def _kinds(found: Sequence[Blocker]) -> list[Blocker]:

@@ -1,11 +1,30 @@
-"""How classes and verdicts are called and marked for readers; the page's legend is made from these tables."""
+"""How classes, verdicts and signatures are called and marked for readers; the page's legend is made of these tables."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import product
+
+from harness.judge.names import load_names
+from harness.judge.signatures import load_signatures, load_texts
 from harness.known.listed import State
 from harness.known.model import Known
+from harness.text import one_line, some
 from harness.words import CLASSES, GOOD, Basis, Class, Mark, Role, Verdict
 
+#: The words for what is known of a cell, by state, and the states of cells that do not work as wanted.
+STATES = {
+    "works": "Works",
+    "builds": "Builds, not run",
+    "lost": "Loses precision",
+    "wrong": "Wrong numbers",
+    "fails": "Fails",
+    "removed": "Not there",
+    "unknown": "Not known",
+}
+FAILING = ("lost", "wrong", "fails", "removed")
 #: The mark of a cell that its version lacks something for that came later (`Known.not_yet`).
 NOT_YET = "not_yet"
 #: The marks of cells: by class, of a version that lacks what came later, of an engine that was only built and is known
@@ -129,3 +148,44 @@ def bucket(cell: Known) -> str:
     if cell.verdict is Verdict.NOT_RUN:
         return "undecided"
     return "new_ok" if cell.cls in GOOD and cell.verdict is Verdict.NEW else str(cell.verdict)
+
+
+_MOST_NAMES, _LONGEST_VALUE = 4, 80
+#: Blanks whose example would say nothing: another model has other nodes.
+_NOUNS = {
+    "node": "a layer",
+    "op": "the operator",
+    "tensor": "a tensor",
+    "why": "its last word",
+    "lower": "",
+    "ir": "N",
+    "opset": "N",
+    "most": "M",
+}
+
+
+@cache
+def examples(signature: str) -> Mapping[str, str]:
+    """Return what fills the blanks of an entry: names that a version took away, else the words of its first text."""
+    found = _own_words(signature)
+    for row in [row for row in load_names() if row.signature == signature][:1]:
+        found |= {"name": some(row.names, _MOST_NAMES), "now": row.now, "since": row.since}
+    return {**found, **_NOUNS}
+
+
+def _own_words(signature: str) -> dict[str, str]:
+    """Return what the patterns of a signature capture of its texts, the first of each."""
+    found: dict[str, str] = {}
+    texts = [each.text for each in load_texts() if each.id == signature]
+    patterns = {each.id: each.patterns for each in load_signatures()}
+    for text, pattern in product(texts, patterns.get(signature, ())):
+        match = pattern.regex.search(text)
+        groups = match.groupdict(default="") if match else {}
+        found = {name: one_line(value, _LONGEST_VALUE) for name, value in groups.items() if value} | found
+    return found
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a text whose blanks, <node>, hold an example, or a noun."""
+    said = re.sub(r"<(\w+)>", lambda found: values.get(found[1], f"the {found[1]}"), text)
+    return said[:1].upper() + said[1:] if text.startswith(tuple(f"<{name}>" for name in _NOUNS)) else said

@@ -17,7 +17,7 @@ from harness.compare.versions import Change
 from harness.engines import ENGINES
 from harness.errors import HandledError
 from harness.judge.names import Removed, removed
-from harness.known.cell import general_advice, without_blanks
+from harness.known.cell import general_advice
 from harness.known.claim import says, seen_by, source
 from harness.known.further import Further
 from harness.known.later import not_yet
@@ -25,6 +25,7 @@ from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
 from harness.record.outcome import Stamps
 from harness.record.store import decompress
+from harness.report.labels import examples, filled
 from harness.words import UNJUDGED, Basis, Class, Engine, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
@@ -322,20 +323,23 @@ def _figures(data: Any) -> Any:  # noqa: ANN401  (JSON)
 
 def _check(results: Results) -> None:
     """Raise ValueError unless cells and steps are each variant on each target, and name existing claims."""
-    names = [
-        (variant.case, variant.name, target.id) for variant in results.variants for target in results.targets
-    ]
+    every = itertools.product(results.variants, results.targets)
+    names = [(variant.case, variant.name, target.id) for variant, target in every]
     if names != [(cell.case, cell.variant, cell.target) for cell in results.cells]:
         raise ValueError("its cells are not each variant on each target, in their order")
-    if [len(row.known) for row in results.steps.variants] != [len(results.targets)] * len(results.variants):
-        raise ValueError("its steps are not each variant on each target")
-    details = range(len(results.steps.details))
-    if not all(kind[-1] in details for row in results.steps.variants for kind in row.kinds):
-        raise ValueError("a step names a detail that is not there")
+    _check_steps(results)
     for variant, cells in results.rows():
         for cell in cells:
-            if not all(0 <= index < len(variant.claims) for index in cell.claims):
+            if not {*cell.claims} <= {*range(len(variant.claims))}:
                 raise ValueError(f"cell {cell.id!r:.120} names a claim that is not there")
+
+
+def _check_steps(results: Results) -> None:
+    steps = results.steps
+    if [len(row.known) for row in steps.variants] != [len(results.targets)] * len(results.variants):
+        raise ValueError("its steps are not each variant on each target")
+    if not {kind[-1] for row in steps.variants for kind in row.kinds} <= {*range(len(steps.details))}:
+        raise ValueError("a step names a detail that is not there")
 
 
 def results_file(folder: Path) -> Path:
@@ -356,7 +360,8 @@ def _in_full(advice: Advice, gone: Sequence[Removed]) -> tuple[str, str]:
         if each.signature == advice.id:
             by_remedy.setdefault(each.now, []).append(each.name)
     if not by_remedy:
-        return without_blanks(advice.title), advice.advice
+        values = examples(advice.id)
+        return filled(advice.title, values), filled(advice.advice, values)
     names = ", ".join(name for some in by_remedy.values() for name in some)
     return f"gone: {names}", "; ".join(f"{', '.join(some)}: {now}" for now, some in by_remedy.items() if now)
 

@@ -1,4 +1,7 @@
-"""The page: one HTML file of results.json, gzipped, and the static app that draws it, without any network."""
+"""What is HTML: the page, one file of results.json and the app that draws it, without any network; and static pages.
+
+A static page stands for each error and each case, to link to and to be found by.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,32 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 import minify_html
-from markupsafe import Markup
+from markupsafe import Markup, escape
+from packaging.version import Version
 
+from harness.case import Expectation
 from harness.compare.step import COUNTED, HEADLINES
+from harness.engines import ENGINES
 from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
-from harness.known.claim import GENERATIONS
-from harness.layers import names as layer_names
+from harness.known.claim import GENERATIONS, says
+from harness.known.model import CaseView, VariantView
 from harness.matrix.operators import node_tests
-from harness.report.labels import KINDS, MARKS, ROLES
+from harness.report.errors import ErrorEntry, error_entries, range_of
+from harness.report.labels import FAILING, KINDS, MARKS, ROLES, STATES
 from harness.report.lexicon import lexicon
-from harness.text import visible
+from harness.report.model import Results
+from harness.text import capital, clip, visible
+from harness.words import Basis, Class
 
 STATIC = Path(__file__).parent / "static"
 #: In the order in which they rely on one another.
@@ -68,11 +79,6 @@ READING = (
 #: The patterns of the judge that explain.js searches with, by the names that it has for them.
 _FINDERS = {
     "parsing": complaints.PARSING,
-    "importer": complaints.IMPORTER,
-    "importing": complaints.IMPORTING,
-    "numbered": complaints.NUMBERED,
-    "recipe": complaints.RECIPE,
-    "stamp": complaints.STAMP,
     "reason": complaints.REASON,
     "no_implementation": complaints.NO_IMPLEMENTATION,
     "noise": complaints.NOISE,
@@ -81,7 +87,6 @@ _FINDERS = {
     "refused": logs.REFUSED,
     "listed": logs.LISTED,
     "refusal": logs.REFUSAL,
-    "node_name": logs.NODE_NAME,
     "alone": logs.ALONE,
     "announces": logs.ANNOUNCES,
     "asks": logs.ASKS,
@@ -93,11 +98,6 @@ _FINDERS = {
     "severe": findings.SEVERE,
     "context": findings.CONTEXT,
     "node_alone": findings.NODE_ALONE,
-    "upgrade": findings.UPGRADE,
-    "region": layer_names.REGION,
-    "pointwise": layer_names.POINTWISE,
-    "label": layer_names.LABEL,
-    "copy": layer_names.COPY,
 }
 #: The limits of the judge that explain.js keeps.
 _LIMITS = {
@@ -109,23 +109,20 @@ _LIMITS = {
     "prefixes": logs.MOST_PREFIXES,
     "joined": logs.MOST_JOINED,
     "near": complaints.NEAR,
-    "refused": complaints.MOST_REFUSED,
     "close": diagnosis.CLOSE,
     "places": diagnosis.MOST_PLACES,
     "unknown": findings.MOST_UNKNOWN,
     "others": findings.MOST_OTHERS,
     "same": findings.MOST_SAME,
-    "last_word": findings.LAST_WORD,
-    "parts": layer_names.MOST_PARTS,
-    "name": layer_names.LONGEST_NAME,
-    "deepest": layer_names.DEEPEST,
 }
+#: The tabs below the matrix, each a macro of tabs.html.j2.
+TABS = ("errors", "changes", "causes", "operators", "targets", "legend", "data")
 #: Ends of node tests that speak of the operator; a refusal may be of the test's form, axes that are no constants.
-_ENDS = {"wrong": "Wrong numbers", "crashed": "Ends the process"}
+_ENDS = {"wrong": "wrong numbers", "crashed": "ends the process"}
 #: The fields of a signature that the script reads as they are.
 _AS_IT_IS = (
-    *("id", "title", "cause", "advice", "harmless", "links", "versions"),
-    *("standard_op", "phases", "operator", "kind", "not_yet"),
+    *("id", "title", "cause", "advice", "harmless", "versions"),
+    *("standard_op", "phases", "operator", "kind"),
 )
 
 
@@ -143,15 +140,7 @@ def render(
     style, script = _style(), _script()
     small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
     coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
-    cells = [_shown_of(cell) for cell in data["cells"]]
-    early, late = (
-        [{name: cell[name] for name in cell if (name in LATE) is last} for cell in cells]
-        for last in (False, True)
-    )
-    kinds: dict[str, int] = {}
-    places = [kinds.setdefault(json.dumps(cell), len(kinds)) for cell in early]
-    cases = [{**case, "variants": list(map(_told, case["variants"]))} for case in data["cases"]]
-    first = {**data, "cells": list(map(json.loads, kinds)), "places": places, "cases": cases}
+    first, late = _early_and_late(data)
     template = environment(STATIC).get_template("index.html.j2")
     return template.render(
         data=data,
@@ -160,10 +149,23 @@ def render(
         script=Markup(script),  # noqa: S704
         policy=policy(style, script),
         results=_packed(first),
-        words=_packed({**_words(suites, further, small), "lexicon": lexicon(data)}),
+        words=_packed({**_words(further, small), "lexicon": lexicon(data)}),
         late=_packed(late),
         models=_packed(coded),
+        tabs=_packed(_tabs(data, suites)),
     )
+
+
+def _early_and_late(data: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the data with cells that are alike once, and the fields of each cell that are unpacked late."""
+    kinds: dict[str, int] = {}
+    places, late = [], []
+    for cell in map(_shown_of, data["cells"]):
+        late.append({name: cell[name] for name in cell if name in LATE})
+        early = json.dumps({name: cell[name] for name in cell if name not in LATE})
+        places.append(kinds.setdefault(early, len(kinds)))
+    cases = [{**case, "variants": list(map(_told, case["variants"]))} for case in data["cases"]]
+    return {**data, "cells": list(map(json.loads, kinds)), "places": places, "cases": cases}, late
 
 
 def unpacked(page: str) -> str:
@@ -188,9 +190,7 @@ def _packed(data: object) -> Markup:
     return Markup(base64.b64encode(packed).decode())  # noqa: S704  (base64)
 
 
-def _words(
-    suites: Mapping[str, str], further: Sequence[Sequence[str]], models: Mapping[str, bytes]
-) -> dict[str, Any]:
+def _words(further: Sequence[Sequence[str]], models: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the data of the app beside results.json: names of classes and kinds, and the paste box's data."""
     return {
         "marks": {str(cls): asdict(mark) for cls, mark in MARKS.items()},
@@ -199,12 +199,11 @@ def _words(
         "counted": COUNTED,
         "generations": {each.capability: each.architecture for each in GENERATIONS},
         "roles": {str(role): name for role, name in ROLES.items()},
-        "reading": READING,
         "replaced": names.replaced(),
         "removed": [[each.name, each.first, each.gone, each.signature, each.now] for each in names.ended()],
+        "states": STATES,
         "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],
         "further": further,
-        "suites": suites,
         "models": {name: len(data) for name, data in models.items()},
         **addresses(),
         "errors": explaining(),
@@ -269,34 +268,88 @@ def explaining() -> dict[str, Any]:
         "finders": {name: javascript(found.pattern) for name, found in _FINDERS.items()},
         "limits": _LIMITS,
         "begin": logs.BEGIN,
-        "whole": [complaints.INPUT, complaints.MODEL],
         "prefixes": [javascript(regex.pattern) for regex in logs.PREFIXES],
         "lacking": [javascript(regex.pattern) for regex in logs.LACKING],
-        "forms": [[javascript(regex.pattern), said] for regex, said in layer_names.FORMS],
         "severities": logs.SEVERITIES,
         "codes": logs.CODES,
-        "see_above": findings.SEE_ABOVE,
         "names": {name: [row.signature, row.since, row.now] for name, row in names.by_name().items()},
         "owners": javascript(names.OWNER.pattern),
         "generic": sorted(names.GENERIC),
         "operators": {name: names.read_since(name) for name in names.operators()},
-        "tests": [[told, *(_ended(end, at) for at in (0, 1))] for end, told in _ENDS.items()],
     }
 
 
-def _ended(end: str, at: int) -> str:
-    """Return the operators with node tests that ended so on one version, each with how many of how many."""
+def _tabs(data: Mapping[str, Any], suites: Mapping[str, str]) -> dict[str, str]:
+    """Return what stands below the matrix, by tab."""
+    told = {"data": data, "results": data, "suites": suites, "report": "", "href": "#error={}".format}
+    found = {**addresses(), **_by_signature(data), **_changed(data), **_operators(data)}
+    made = templates().get_template("tabs.html.j2").make_module({**told, **found})
+    return {tab: str(getattr(made, f"tab_{tab}")()) for tab in TABS}
+
+
+def _by_signature(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of each signature, and those of each cause of measured failures, the most cells first."""
+    titles = {(case["name"], row["name"]): row["title"] for case in data["cases"] for row in case["variants"]}
+    names_of = {target["id"]: f"{target['product']} {target['short']}" for target in data["targets"]}
+    shown: dict[str, list[Mapping[str, str]]] = {}
+    failing: dict[str, list[Mapping[str, str]]] = {}
+    for cell in data["cells"]:
+        title, mark = titles[cell["case"], cell["variant"]], MARKS[Class(cell["class"])]
+        told = {"id": cell["id"], "title": title, "on": names_of[cell["target"]]}
+        shown.setdefault(cell["signature"], []).append(told)
+        if cell["basis"] == "measured" and cell.get("evidence", True) and mark.state in FAILING:
+            failing.setdefault(cell["signature"] or f"{mark.name}, no known signature", []).append(told)
+    return {"shown": shown, "failing": sorted(failing.items(), key=lambda each: -len(each[1]))}
+
+
+def _changed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changes between versions, each with its cells, and the cells that changed between runs."""
+    moved: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    for each in data["changes"]:
+        better = {None: "", True: ", better", False: ", worse"}[each["better"]]
+        row = f"{each['case']}.{each['variant']}"
+        key = f"{each['series']} {each['versions']}", f"{each['kind']}{better}", each["text"]
+        moved.setdefault(key, []).append({"id": f"{row}-{each['after']}", "title": row})
+    ordered = sorted(moved.items(), key=lambda each: (not each[0][1].startswith("result"), -len(each[1])))
+    return {"moved": ordered, "past": [cell for cell in data["cells"] if cell.get("past")]}
+
+
+def _operators(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of each operator its rows, which of some versions read it, and how ONNX's own tests of it ended."""
+    graphs = [row["graph"]["nodes"] for case in data["cases"] for row in case["variants"]]
+    present = Counter(chain.from_iterable({node["op"] for node in nodes} for nodes in graphs))
+    first = {name: Version(names.since(name) or "999") for name in names.operators()}
+    versions = sorted({names.since(name) for name in first} - {""}, key=Version)
+    ends = [badly_ended(at) for at in (0, 1)]
+    read = [
+        (
+            name,
+            present[name],
+            [since <= Version(each) for each in versions],
+            [each.get(name, ()) for each in ends],
+        )
+        for name, since in first.items()
+    ]
+    return {"versions": versions, "read": read}
+
+
+def badly_ended(at: int) -> dict[str, list[str]]:
+    """Return how many of how many node tests of each operator ended badly on one version."""
     ran = [test for test in node_tests() if test.ends[at] != "-"]
-    all_of, so = (
-        Counter(test.operator for test in each) for each in (ran, [t for t in ran if t.ends[at] == end])
+    every, bad = (
+        Counter(test.operator for test in ran),
+        Counter((test.operator, test.ends[at]) for test in ran),
     )
-    return ", ".join(f"{name} ({count} of {all_of[name]})" for name, count in sorted(so.items()))
+    found: dict[str, list[str]] = {}
+    for (name, end), count in bad.items():
+        if end in _ENDS:
+            found.setdefault(name, []).append(f"{_ENDS[end]} {count} of {every[name]}")
+    return found
 
 
 def _signature(signature: Signature) -> dict[str, Any]:
     return {
         **{name: getattr(signature, name) for name in _AS_IT_IS},
-        "reported": " or ".join(dict.fromkeys(filter(None, (each.versions for each in signature.reported)))),
         "patterns": [
             [
                 pattern.where,
@@ -338,3 +391,157 @@ def _sha256(text: str) -> str:
 
 def _shown(value: Any) -> Any:  # noqa: ANN401  (whatever a template prints)
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+#: The list of all pages, their style sheet, which is the report's, and the report, each by its place beside the report.
+LIST, STYLE, REPORT = "pages.html", "style.css", "index.html"
+#: The changes from TensorRT 10 to 11, in one page.
+UPGRADE = "upgrade-11.html"
+
+
+def page_of_error(signature: str) -> str:
+    """Return the place of an error's page."""
+    return f"errors/{signature}.html"
+
+
+def page_of_case(name: str) -> str:
+    """Return the place of a case's page."""
+    return f"cases/{name}.html"
+
+
+def own_pages(results: Results) -> dict[str, str]:
+    """Return every page, their list and their style sheet by its place; the same text for the same results."""
+    entries = error_entries(results)
+    by_case = _signatures(results)
+    pages = {
+        LIST: _filled("own_page.html.j2", results, LIST, "Errors and cases of TensorRT", errors=entries),
+        UPGRADE: _upgrade(results, entries),
+    }
+    filled = partial(_filled, "own_page.html.j2", results)
+    for entry in entries:
+        page, told = page_of_error(entry.id), f"{entry.cause} {entry.advice}"
+        cases = [case for case in results.cases if entry.id in by_case[case.name]]
+        pages[page] = filled(page, entry.title, description=told, entry=entry, failing_so=cases)
+    # The measured and reported cells of each variant.
+    known = {variant.id: [cell for cell in cells if cell.basis] for variant, cells in results.rows()}
+    for case in results.cases:
+        page, errors = page_of_case(case.name), [each for each in entries if each.id in by_case[case.name]]
+        pages[page] = filled(
+            page, case.title, description=case.summary, case=case, known=known, errors=errors
+        )
+    return {**pages, STYLE: (STATIC / STYLE).read_text(encoding="utf-8")}
+
+
+def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
+    """Return the page on TensorRT 11: signatures by topic, claims, boards, and every name that is gone."""
+    by_id = {entry.id: entry for entry in entries}
+    topics: dict[str, list[ErrorEntry]] = {}
+    for signature in load_signatures():
+        if signature.upgrade_11:
+            topics.setdefault(signature.upgrade_11, []).append(by_id[signature.id])
+    return _filled(
+        "upgrade_11.html.j2",
+        results,
+        UPGRADE,
+        "From TensorRT 10 to 11",
+        description="Calibrators, precision flags, plugins, plans and names of TensorRT that 11 no longer takes.",
+        topics=topics,
+        claims=_claims_of_11(results),
+        boards=[target for target in results.targets if target.jetpack],
+        gone=_gone(),
+    )
+
+
+def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expectation]]:
+    """Return the reported claims of TensorRT from some 11 on that no topic holds."""
+    answered = {signature.id for signature in load_signatures() if signature.upgrade_11}
+    every = ((case, variant) for case in results.cases for variant in case.variants)
+    return [
+        (case, variant, claim)
+        for case, variant in every
+        for claim in variant.claims
+        if claim.signature not in answered and _is_of_11(claim)
+    ]
+
+
+def _is_of_11(claim: Expectation) -> bool:
+    told = claim.basis is Basis.REPORTED and bool(claim.source) and ENGINES[claim.engine].by_major
+    return told and re.search(r"[>=~]=11\b", claim.versions or "") is not None
+
+
+def _gone() -> dict[str, list[names.NameRow]]:
+    """Return the names that are gone by the first version without them, the newest version first."""
+    yet = {signature.id for signature in load_signatures() if signature.not_yet}
+    rows = [row for row in names.load_names() if row.signature not in yet]
+    versions = sorted({row.since for row in rows}, key=Version, reverse=True)
+    return {version: [row for row in rows if row.since == version] for version in versions}
+
+
+def _filled(template: str, results: Results, here: str, heading: str, **shown: object) -> str:
+    """Return a page filled in; `here` is its place beside the report, `shown` the names that its template asks for."""
+    top = "../" if "/" in here else ""
+    more = {"description": heading, "entry": None, "case": None, "errors": (), **shown}
+    return (
+        templates()
+        .get_template(template)
+        .render(
+            results=results,
+            here=here,
+            heading=heading,
+            title=f"{visible(heading)} | TensorRT compatibility",
+            top=top,
+            report=top + REPORT,
+            href=lambda signature: top + page_of_error(signature),
+            **more,
+        )
+    )
+
+
+@cache
+def templates() -> jinja2.Environment:
+    """Return the templates of the page and of those beside it."""
+    made = environment(STATIC)
+    made.globals.update(
+        MARKS=MARKS,
+        ROLES=ROLES,
+        STATES=STATES,
+        KINDS=KINDS,
+        READING=READING,
+        REPLACED=names.replaced(),
+        LIST=LIST,
+        STYLE=STYLE,
+        UPGRADE=UPGRADE,
+        page_of_case=page_of_case,
+        page_of_error=page_of_error,
+    )
+    made.filters.update(says=says, range_of=range_of, anchor=_anchor, capital=capital, blanks=_blanks)
+    made.filters.update(brief=partial(clip, limit=240), brief_address=_brief_address)
+    return made
+
+
+def _anchor(cell: str) -> str:
+    """Return the link to a cell by its id, as the report's script reads it."""
+    return "#" + quote(cell.encode("utf-8", "replace"), safe="-_.!~*'()")
+
+
+def _blanks(text: str) -> Markup:
+    """Mark the blanks that only a failure fills in, <node>."""
+    return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
+
+
+def _brief_address(url: str) -> str:
+    """Return the part that tells an address from others: the thread, or the host and the last part."""
+    thread = re.fullmatch(r"https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/(\d+)", url)
+    plain = url.removeprefix("https://")
+    return f"{thread[1]}#{thread[2]}" if thread else f"{plain.partition('/')[0]}, {plain.rpartition('/')[2]}"
+
+
+def _signatures(results: Results) -> dict[str, set[str]]:
+    """Return the signatures that variants of each case were measured, or are reported, to fail by."""
+    found: dict[str, set[str]] = {case.name: set() for case in results.cases}
+    for cell in results.cells:
+        if cell.measured and cell.signature:
+            found[cell.case].add(cell.signature)
+    for variant in results.variants:
+        found[variant.case].update(claim.signature for claim in variant.claims if claim.signature)
+    return found

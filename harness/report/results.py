@@ -13,8 +13,8 @@ import onnx
 
 from harness.case import Case
 from harness.compare.kinds import RowSteps, row_steps
+from harness.compare.step import OnTarget, tried_elsewhere, ways_round
 from harness.compare.versions import Change, by_series, changes, spans
-from harness.compare.ways import OnTarget, tried_elsewhere, ways_round
 from harness.errors import HandledError, described
 from harness.history import CellHistory, RunRecord, histories, records, subject_of
 from harness.judge.cell import Judged, judge_cell
@@ -106,14 +106,7 @@ def run_records(found: ReportSources, history: Sequence[RunRecord] = ()) -> tupl
     somebody else sent in is not: the history is that of the project's own runs.
     """
     cells = {cell.id: cell for cell in found.cells}
-    done = [
-        outcome
-        for outcome in found.outcomes
-        if outcome.state == "done"
-        and not outcome.stamps.account
-        and outcome.cell in cells
-        and not found.today[outcome.cell].of_another_subject(outcome)
-    ]
+    done = [each for each in found.outcomes if each.cell in cells and _is_own(each, found.today[each.cell])]
     ran: dict[str, set[str]] = {}
     for outcome in done:
         ran.setdefault(outcome.stamps.run, set()).add(outcome.cell)
@@ -121,6 +114,11 @@ def run_records(found: ReportSources, history: Sequence[RunRecord] = ()) -> tupl
     return records(
         found.judge(cells[outcome.cell], outcome) for outcome in done if outcome.stamps.run not in whole
     )
+
+
+def _is_own(outcome: Outcome, today: Today) -> bool:
+    done = outcome.state == "done" and not outcome.stamps.account
+    return done and not today.of_another_subject(outcome)
 
 
 def results_of(found: ReportSources, history: Sequence[RunRecord]) -> Results:
@@ -288,13 +286,11 @@ def _runs(
     current = ((now, each) for key, now in today.items() for each in speak.get(key, ()))
     for now, outcome in current:
         stamps, target = outcome.stamps, now.target.name
-        if outcome.state != "done" or not stamps.run or now.stale_because(outcome):
-            continue
-        counted[stamps.run, target] += 1
-        whens.setdefault(stamps.run, stamps.when)
-        if target not in on.setdefault(stamps.run, {}):
+        if outcome.state == "done" and stamps.run and not now.stale_because(outcome):
+            counted[stamps.run, target] += 1
+            whens.setdefault(stamps.run, stamps.when)
             shared = replace(stamps, model_sha256="", recipe_sha256="", when="", run="")
-            on[stamps.run][target] = RanOn(target, 0, shared)
+            on.setdefault(stamps.run, {}).setdefault(target, RanOn(target, 0, shared))
     runs = []
     for run, when in whens.items():
         ran = (replace(each, cells=counted[run, each.target]) for each in on.get(run, {}).values())

@@ -1,15 +1,17 @@
-"""The summary in Markdown, for CI job pages and pull requests: counts and failures by cause, bounded, worst first."""
+"""What is Markdown, for CI job pages and pull requests: a report's summary, and steps; bounded, worst first."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from harness.compare.kinds import Kind
+from harness.compare.step import Step
 from harness.compare.versions import Change
 from harness.known.cell import shared_advice
 from harness.known.model import Known, OnGpu
-from harness.report.labels import BUCKETS, MARKS, bucket
+from harness.report.labels import BUCKETS, KINDS, MARKS, bucket
 from harness.report.model import Results
 from harness.text import capital, listed, one_line, some
 from harness.words import GOOD, UNJUDGED, Basis, Class
@@ -122,20 +124,15 @@ def counts(results: Results) -> dict[str, int]:
 
 def nobody_ran(results: Results) -> str:
     """Name the families without a measured target, and count the claims about them; "" if all have one."""
-    ran = {cell.target for cell in results.cells if cell.basis is Basis.MEASURED}
-    families: dict[str, set[str]] = {}
-    for target in results.targets:
-        families.setdefault(target.family, set()).add(target.id)
-    unrun = {family: ids for family, ids in families.items() if not ids & ran}
-    ids = {target for every in unrun.values() for target in every}
-    reports = {
-        (cell.case, cell.variant, cell.claims[0])
-        for cell in results.cells
-        if cell.target in ids and cell.basis is Basis.REPORTED and cell.claims
-    }
-    return (
-        f"Nobody has run {listed(list(unrun))} yet; claims reported of them: {len(reports)}." if unrun else ""
-    )
+    families = {target.id: target.family for target in results.targets}
+    found: dict[Basis | None, list[Known]] = {}
+    for cell in results.cells:
+        found.setdefault(cell.basis, []).append(cell)
+    ran = {families[cell.target] for cell in found.get(Basis.MEASURED, ())}
+    unrun = [family for family in dict.fromkeys(families.values()) if family not in ran]
+    reported = [cell for cell in found.get(Basis.REPORTED, ()) if families[cell.target] in unrun]
+    reports = {(cell.case, cell.variant, cell.claims[0]) for cell in reported if cell.claims}
+    return f"Nobody has run {listed(unrun)} yet; claims reported of them: {len(reports)}." if unrun else ""
 
 
 def causes(cells: Iterable[Known]) -> list[tuple[str, list[Known]]]:
@@ -174,3 +171,83 @@ def named(results: Sequence[OnGpu]) -> list[tuple[str, OnGpu]]:
         (f"{each.gpu}, driver {each.driver}" if products.count(each.gpu) > 1 else each.gpu or "no GPU", each)
         for each in results
     ]
+
+
+#: Kinds whose rows stand in the table; the others are in the fold.
+_SHOWN = (
+    Kind.BROKEN,
+    Kind.PRECISION_LOST,
+    Kind.BUILDS_WITHOUT,
+    Kind.SLOWER,
+    Kind.FIXED,
+    Kind.PRECISION_GAINED,
+)
+_HEAD = ("| | Target | Model | Change |", "| --- | --- | --- | --- |")
+_CUT = "\n*Cut here; `trt-compat diff` has the rest.*\n"
+
+
+def told(steps: Sequence[tuple[str, Step]]) -> str:
+    """Return steps, each with the name of its target, as Markdown that fits a comment."""
+    silent = [name for name, step in steps if quiet(step)]
+    loud = [(name, step) for name, step in steps if not quiet(step)]
+    rows: dict[bool, list[str]] = {True: [], False: []}
+    for name, step in loud:
+        for kind, row in _rows(name, step):
+            rows[kind in _SHOWN].append(row)
+    lines = [f"### {headline(steps)}", "", *([*_HEAD, *rows[True], ""] if rows[True] else [])]
+    lines += [*_fold(loud, rows[False]), ""] if loud else []
+    return _cut([*lines, f"Unchanged: {', '.join(map(code, silent))}."] if silent else lines)
+
+
+def quiet(step: Step) -> bool:
+    """Tell whether a step has nothing to tell: both sides are measured, and nothing changed."""
+    return all(step.run) and bool(step.known) and not (step.rows or step.alone or step.troubles)
+
+
+def headline(steps: Sequence[tuple[str, Step]]) -> str:
+    """Return what all steps come to, the worst kind first."""
+    counts = {kind: sum(step.counts[kind] for _, step in steps) for kind in _SHOWN}
+    parts = [f"{KINDS[kind][0].lower()}: {count}" for kind, count in counts.items() if count]
+    alone = sum(len(step.alone) for _, step in steps)
+    parts += [f"fails, not known before: {alone}"] if alone else []
+    known = sum(step.known for _, step in steps)
+    return f"{'; '.join(parts) or 'Nothing changed'}, of {known} cells known on both".capitalize()
+
+
+def _rows(name: str, step: Step) -> Iterator[tuple[Kind, str]]:
+    for row in step.rows:
+        texts = [_kept(row.text), *([_kept(f"Cause: {row.cause}")] if row.cause else [])]
+        texts += [f"Meanwhile: {', '.join(map(code, row.instead))}"] if row.instead else []
+        texts += [] if row.measured else [_kept(row.sure)]
+        yield row.kind, _row(KINDS[row.kind][0], name, row.variant, "<br>".join(texts))
+    for each in step.alone:
+        yield Kind.BROKEN, _row("Fails, not known before", name, each.variant, _kept(each.text))
+
+
+def _row(kind: str, target: str, variant: str, text: str) -> str:
+    # A table's cell ends at a bar, in code too.
+    names = " | ".join(code(each).replace("|", "\\|") for each in (target, variant))
+    return f"| {kind} | {names} | {text} |"
+
+
+def _kept(text: str) -> str:
+    """Return text that Markdown shows as it is; what parts an account's name from its @ survives a terminal."""
+    return plain(text).replace("@\u2060", "@<!-- -->")
+
+
+def _fold(steps: Iterable[tuple[str, Step]], rest: Sequence[str]) -> list[str]:
+    lines = [f"- {code(name)}: {_kept(step.headline)}" for name, step in steps]
+    if not lines:
+        return []
+    table = [*_HEAD, *rest] if rest else []
+    return ["<details><summary>Target by target</summary>", "", *lines, "", *table, "", "</details>"]
+
+
+def _cut(lines: Sequence[str]) -> str:
+    text = ""
+    for line in lines:
+        if len((text + line).encode()) > LIMIT_BYTES - 200:
+            open_fold = "<details>" in text and "</details>" not in text
+            return text + ("\n</details>\n" if open_fold else "") + _CUT
+        text += line + "\n"
+    return text

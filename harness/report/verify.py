@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -155,10 +156,17 @@ def _results(path: Path, planned: Sequence[str]) -> list[str]:
     ]
     if faults:
         return faults
-    found = [cell["id"] for cell in data["cells"]]
-    lost, added = sorted(set(planned) - set(found)), sorted(set(found) - set(planned))
-    twice = sorted({key for key in found if found.count(key) > 1}) if len(found) != len(set(found)) else []
-    for what, keys in (("lacks", lost), ("has twice", twice), ("has, and the matrix has not,", added)):
-        if keys:
-            faults.append(f"{path}: {what} {len(keys)} cells: {', '.join(keys[:3])}; run `trt-compat report`")
-    return faults
+    return _counted(path, Counter(planned), Counter(cell["id"] for cell in data["cells"]))
+
+
+def _counted(path: Path, planned: Counter[str], found: Counter[str]) -> list[str]:
+    every = {
+        "lacks": planned.keys() - found.keys(),
+        "has twice": {key for key, count in found.items() if count > 1},
+        "has, and the matrix has not,": found.keys() - planned.keys(),
+    }
+    return [
+        f"{path}: {fault} {len(keys)} cells: {', '.join(sorted(keys)[:3])}; run `trt-compat report`"
+        for fault, keys in every.items()
+        if keys
+    ]

@@ -186,20 +186,22 @@ def graph_of(model: bytes) -> GraphView:
     except DecodeError:
         return GraphView()
     graph = inferred(plain)
-    constants = tuple(entry.name for entry in graph.initializer)
+    constants = {entry.name for entry in graph.initializer}
     nodes = tuple(
         NodeView(effective_name(node), node.op_type, tuple(node.input), tuple(node.output))
         for node in graph.node
     )
-    used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+    inputs, outputs = (tuple(info.name for info in ends) for ends in (graph.input, graph.output))
+    fed = tuple(name for name in inputs if name not in constants)
+    return GraphView(nodes, fed, outputs, _types(graph, nodes))
+
+
+def _types(graph: onnx.GraphProto, nodes: Iterable[NodeView]) -> dict[str, str]:
+    """Return the types of the values that nodes use, as far as they are known."""
     values = {info.name: _type(info.type) for info in (*graph.input, *graph.output, *graph.value_info)}
     values |= {entry.name: _said(entry.data_type, map(str, entry.dims)) for entry in graph.initializer}
-    return GraphView(
-        nodes,
-        tuple(info.name for info in graph.input if info.name not in constants),
-        tuple(info.name for info in graph.output),
-        {name: values[name] for name in sorted(used & values.keys()) if values[name]},
-    )
+    used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+    return {name: values[name] for name in sorted(used & values.keys()) if values[name]}
 
 
 def _type(found: onnx.TypeProto) -> str:

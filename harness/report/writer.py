@@ -29,8 +29,7 @@ from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import further_rows
 from harness.report.labels import bucket
 from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, SELDOM, Reported, Results
-from harness.report.page import render
-from harness.report.pages import own_pages
+from harness.report.page import own_pages, render
 from harness.report.results import Commands, Models, layer_files, of_outcomes, results_of, run_records
 from harness.report.summary import summary
 from harness.text import visible

@@ -168,12 +168,13 @@ def item(
     `place` is its operator and opset, by default those that `describe` finds in the model.
     """
     unfed, fed = _named([value.name for value in fed_inputs(model)], inputs, "input", "it is not fed")
-    uncompared, expected = _named(
-        [value.name for value in model.graph.output], outputs, "output", "nothing of it is compared"
-    )
-    drawn = sorted({node.op_type for node in model.graph.node if _is_random(node)})
-    if drawn:
-        uncompared = f"{', '.join(drawn)} draws at random, so that no numbers are to be expected"
+    names = [value.name for value in model.graph.output]
+    uncompared, expected = _named(names, outputs, "output", "nothing of it is compared")
+    if drawn := sorted({node.op_type for node in model.graph.node if _is_random(node)}):
+        uncompared, expected = (
+            f"{', '.join(drawn)} draws at random, so that no numbers are to be expected",
+            {},
+        )
     operator, opset = place or describe(model)
     return Item(
         id=name,
@@ -181,10 +182,10 @@ def item(
         opset=opset,
         model=model.SerializeToString(deterministic=True),
         inputs={} if unfed else fed,
-        expected={} if drawn else expected,
+        expected=expected,
         unfed=unfed,
         # Those of several outputs that can be compared are.
-        uncompared=uncompared if drawn or not expected else "",
+        uncompared="" if expected else uncompared,
     )
 
 

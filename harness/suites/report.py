@@ -19,8 +19,11 @@ from harness.report.results import ReportSources, layer_files, results_of, run_r
 from harness.report.verify import verify_recorded
 from harness.report.writer import LAYERS, report_texts, write_layers, write_report
 from harness.suites.running import About
+from harness.text import grouped
 from harness.words import GOOD, UNJUDGED, Class
 
+#: A change by whether the model worked before, and works now.
+_KINDS = {(True, True): "", (True, False): "broken", (False, True): "fixed", (False, False): "otherwise"}
 #: Models that the summary names one by one.
 _MOST_LISTED = 15
 
@@ -47,14 +50,11 @@ class SuiteReport:
     def lines(self, targets: frozenset[str] | None = None) -> Iterator[str]:
         """Yield counts by target, all or some, and the models that ended otherwise in the run before."""
         moved = turned(self.results)
-        for target in self.results.targets:
-            if targets is not None and target.id not in targets:
-                continue
-            cells = [cell for cell in self.results.cells if cell.target == target.id]
-            counts = Counter(cell.cls for cell in cells if cell.cls not in UNJUDGED)
-            text = ", ".join(f"{counts[cls]} {cls}" for cls in Class if counts[cls])
-            yield f"{self.about.name} on {target.id}: {text}"
-            for kind, pairs in moved.get(target.id, {}).items():
+        ends = grouped((cell.target, cell.cls) for cell in self.results.cells if cell.cls not in UNJUDGED)
+        for target in (each.id for each in self.results.targets if targets is None or each.id in targets):
+            counts = Counter(ends.get(target, ()))
+            yield f"{self.about.name} on {target}: {', '.join(f'{counts[cls]} {cls}' for cls in Class if counts[cls])}"
+            for kind, pairs in moved.get(target, {}).items():
                 names = [f"{cell.variant} ({before} before, {cell.cls} now)" for cell, before in pairs]
                 yield from (f"  {kind}: {name}" for name in names[:_MOST_LISTED])
                 if len(names) > _MOST_LISTED:
@@ -69,11 +69,12 @@ def turned(results: Results) -> dict[str, dict[str, list[tuple[Known, Class]]]]:
     began = {run.id: run.when for run in results.runs}
     found: dict[str, dict[str, list[tuple[Known, Class]]]] = {}
     for cell in results.cells:
-        before = cell.past.before if cell.past and cell.past.since == began.get(cell.stamps) else None
-        if before is None or cell.cls in UNJUDGED or (before in GOOD and cell.cls in GOOD):
+        past = cell.past
+        if not past or not past.before or past.since != began.get(cell.stamps) or cell.cls in UNJUDGED:
             continue
-        kind = "fixed" if cell.cls in GOOD else "broken" if before in GOOD else "otherwise"
-        found.setdefault(cell.target, {}).setdefault(kind, []).append((cell, before))
+        kind = _KINDS[past.before in GOOD, cell.cls in GOOD]
+        if kind:
+            found.setdefault(cell.target, {}).setdefault(kind, []).append((cell, past.before))
     return found
 
 

@@ -192,6 +192,16 @@ def test_a_flag_that_a_version_no_longer_has_is_said_to_have_no_effect(
     assert len(ran) == 3
 
 
+@pytest.mark.usefixtures("ran")
+def test_a_model_without_types_is_told_what_it_loses_where_no_flag_gives_any(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    step = ("--matrix", str(ROOT / "matrix.yaml"), "--from", "trt106", "--to")
+    for words, told in (((*step, "trt114"), 1), ((*step, "trt1016"), 0)):
+        main(["check", "m.onnx", *words])
+        assert capsys.readouterr().out.count("trt-compat convert m.onnx --as") == told
+
+
 def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -119,7 +119,7 @@ def test_what_came_later_is_said_so() -> None:
 def test_where_another_gpu_disagrees_it_varies(
     old: Class, new: Class, others: bool, kinds: list[Kind]
 ) -> None:
-    said = ("loses precision before on NVIDIA H200",) if others else ()
+    said = ("the old version loses precision on NVIDIA H200",) if others else ()
     found = replace(pair(known(old), known(new)), others=said)
     assert found.kinds() == kinds
     assert kinds != [Kind.VARIES] or found.detail(Kind.VARIES) == "".join(said)

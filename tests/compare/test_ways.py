@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.ways import tried_elsewhere, ways_round
+from harness.compare.step import tried_elsewhere, ways_round
 from harness.known.model import Advice, GraphView, Known, NodeView, VariantView
 from harness.words import Basis, Class, Precision, Role
 from tests.compare.handmade import FP16, INT8, known, target, variant

@@ -37,6 +37,8 @@ PRINTED = {
     "torch-tensorrt": '  File "/usr/lib/python3/site-packages/torch_tensorrt/dynamo/_compiler.py", line 3, in compile\nRuntimeError: {text}',
     "torch-onnx": "torch.onnx.errors.UnsupportedOperatorError: {text}",
 }
+#: Modules of tools in a traceback.
+MODULES = {"tensorrt-llm": "tensorrt_llm", "transformers": "transformers", "torch-onnx": "torch/onnx"}
 VALUES = ("model.onnx", "3", "/a/Conv_1", "float16", "7", "[1, 3, 224, 224]")
 #: Answers that are true and say too little to be a cause with its remedy.
 GENERAL = ("engine-stopped", "parser-stopped", "follows-a-failure", "node-refused")
@@ -306,3 +308,49 @@ def test_who_raised_is_told_by_the_traceback() -> None:
     )
     assert [each.id for each in found.causes] == ["torchtrt-settings"]
     assert found.unknown == ()
+
+
+LAST = '  File "/usr/lib/python3.12/site-packages/ultralytics/nn/autobackend.py", line 316, in __init__\n'
+OWN = '  File "/usr/lib/python3.12/subprocess.py", line 413, in check_call\n'
+
+
+@pytest.mark.parametrize(
+    ("log", "title"),
+    [
+        (f"{LAST}ValueError: no", "ultralytics itself stopped with ValueError"),
+        (
+            f"{LAST}{OWN}subprocess.CalledProcessError: no",
+            "ultralytics itself stopped with CalledProcessError",
+        ),
+        ('  File "run.py", line 1, in main\nKeyError: 1', "The program itself stopped with KeyError"),
+        (
+            "FileNotFoundError: [Errno 2] No such file: 'a'",
+            "The program itself stopped with FileNotFoundError",
+        ),
+    ],
+)
+def test_an_exception_is_of_the_library_whose_call_raised_it(log: str, title: str) -> None:
+    assert [each.title for each in explain(log).causes] == [title]
+    assert explain(log).unknown == ()
+
+
+def test_an_exception_without_its_calls_may_be_tensorrts() -> None:
+    assert explain("ValueError: no").findings == ()
+    behind = explain(f"[E] [TRT] CUDA initialization failure with error: 35\n{LAST}ValueError: no")
+    assert [each.kind for each in behind.findings if each.id == "caller-stopped"] == ["harmless"]
+
+
+def test_a_name_that_the_version_told_still_has_is_not_called_gone() -> None:
+    line = "AttributeError: module 'tensorrt' has no attribute 'CalibrationAlgoType'"
+    ids = [explain(line, version).causes[0].id for version in ("11.1", "", "10.8")]
+    assert ids == ["implicit-int8-removed", "implicit-int8-removed", "other-module"]
+    assert "__file__" in explain(line).causes[0].cause
+
+
+@pytest.mark.parametrize("tool", ["tensorrt-llm", "transformers", "torch-onnx"])
+def test_a_row_that_was_written_by_hand_is_known_as_it_is_printed(tool: str) -> None:
+    for form in load_forms():
+        if form.tool == tool:
+            text = re.sub(r"\{\}", "value", form.form)
+            log = f'  File "/usr/lib/python3/dist-packages/{MODULES[tool]}/a.py", line 3, in f\nRuntimeError: {text}'
+            assert form.group in [each.id for each in explain(log).findings], form.form

@@ -146,33 +146,6 @@ def test_a_log_without_the_heads_of_blocks_is_read_by_its_runners() -> None:
     }
 
 
-def test_the_wordings_of_7_0_are_read() -> None:
-    """Times in lower case, kernels named on the line before, a conversion under no head, a failure as a huge time."""
-    fc, kernel = "(Unnamed Layer* 6) [Fully Connected]", "volta_sgemm_128x32_relu_nn_v1"
-    build = read_tactics(
-        f"[TensorRT] VERBOSE: {line}"
-        for line in [
-            "*************** Autotuning format combination: Float(1,5,25,400) -> Float(1,1,1,120) ***************",
-            f"--------------- Timing Runner: {fc} (CudnnFullyConnected)",
-            "Tactic: 0 skipped. Scratch requested: 672, available: 0",
-            "Fastest Tactic: -3360065831133338131 Time: 3.40282e+38",
-            f"--------------- Timing Runner: {fc} (CaskFullyConnected)",
-            f"{fc} (caskFullyConnectedFP32) Set Tactic Name: {kernel}",
-            "Tactic: 8190451076631534509 time 0.028288",
-            "Fastest Tactic: 8190451076631534509 Time: 0.028288",
-            ">>>>>>>>>>>>>>> Chose Runner Type: CaskFullyConnected Tactic: 8190451076631534509",
-            "--------------- Timing Runner: <reformat> (Reformat)",
-            "Tactic: 1002 time 0.012608",
-            f"Layer(FullyConnected): {fc}, Tactic: 8190451076631534509, a[Float(16,5,5)] -> b[Float(120,1,1)]",
-        ]
-    )
-    assert list(build.layers) == [fc]
-    (combination,) = build.layers[fc]
-    assert (combination.time_us, combination.tactic) == (28.288, kernel)
-    assert combination.short_of_memory
-    assert (build.engine[fc].precision, build.engine[fc].tactic) == ("fp32", kernel)
-
-
 def test_a_kernel_that_is_named_on_a_line_of_its_own_has_its_time_on_the_next() -> None:
     """As 8.0 to 8.5 print it; strides of a dynamic shape are terms with stars and brackets."""
     formats = "Float((* 256 (# 1 (SHAPE x))),1) -> Half(E0:8,1) where E0=(* 2 (# 1 (SHAPE x)))"

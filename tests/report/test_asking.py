@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.report.asking import QuestionAnswer, answer
+from harness.report.asking import QuestionAnswer, answer, read
 from harness.report.lexicon import lexicon
 from harness.report.model import load_results
 from harness.report.page import render
-from harness.report.question import read
 from tests.report.browsing import answering
 from tests.report.published import PUBLISHED, data
 
@@ -94,13 +93,13 @@ def test_the_names_of_cards_are_no_versions_and_numbers_in_words_neither() -> No
         ("cuda", "12.4"),
         ("tensorrt", "10.6"),
     ]
-    assert found.cards == ["RTX 4090"]
+    assert found.named["cards"] == ["RTX 4090"]
 
 
 @pytest.mark.unit
 def test_every_name_of_a_card_is_found() -> None:
     for name in table()["cards"]:
-        assert read(table(), f"is a {name} ok?").cards == [name]
+        assert read(table(), f"is a {name} ok?").named["cards"] == [name]
 
 
 @pytest.mark.browser

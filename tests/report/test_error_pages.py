@@ -14,7 +14,7 @@ from harness.case import Class, Expectation, Link
 from harness.judge.names import load_names
 from harness.judge.signatures import load_signatures
 from harness.record.store import Store
-from harness.report.pages import LIST, REPORT, STYLE, UPGRADE, own_pages, page_of_case, page_of_error
+from harness.report.page import LIST, REPORT, STYLE, UPGRADE, own_pages, page_of_case, page_of_error
 from harness.report.writer import build_report, write_pages
 from tests.report import factory
 from tests.report.crawl import dead, read_pages

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError, InfraError
-from harness.record import archive
+from harness.record import store as packing
 from harness.record.store import Store
 from harness.report.model import load_results
 from harness.report.verify import verify_report
@@ -125,7 +125,7 @@ def test_a_hostile_folder(
     place: Callable[[Path], Path],
     damage: Callable[[Path], None],
 ) -> None:
-    monkeypatch.setattr(archive, "LIMIT", LIMIT)
+    monkeypatch.setattr(packing, "LIMIT", LIMIT)
     reports = tmp_path / "reports"
     shutil.copytree(finished, reports)
     damage(place(reports))
@@ -163,24 +163,24 @@ def test_a_record_that_names_such_a_log_is_told_of(tmp_path: Path, finished: Pat
 
 def test_a_log_unpacks_to_no_more_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three gigabytes of one letter are three megabytes when packed."""
-    monkeypatch.setattr(archive, "LIMIT", LIMIT)
+    monkeypatch.setattr(packing, "LIMIT", LIMIT)
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(bytes(LIMIT)))
-    assert archive.inflate(path) == bytes(LIMIT)
+    assert packing.inflate(path) == bytes(LIMIT)
     path.write_bytes(gzip.compress(bytes(LIMIT + 1)))
     with pytest.raises(OSError, match="it unpacks to more than 1 MiB"):
-        archive.inflate(path)
+        packing.inflate(path)
     for data in (gzip.compress(b"a")[:-1], gzip.compress(b"a") + b"b", zlib.compress(b"a"), b""):
         path.write_bytes(data)
         with pytest.raises(OSError, match=r"cut short|something follows|Error -3"):
-            archive.inflate(path)
+            packing.inflate(path)
 
 
 def test_a_log_is_written_no_longer_than_it_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cell that talks for hours filled the memory of whoever read its log."""
-    monkeypatch.setattr(archive, "LIMIT", 1600)
+    monkeypatch.setattr(packing, "LIMIT", 1600)
     with Store(tmp_path) as store:
         kept = store.append(next(iter(factory.outcomes().values())), "\udc80" * 1000 + "b" * 1000)
     assert Store(tmp_path).log(str(kept.log_sha256)).splitlines() == [

@@ -240,7 +240,6 @@ def test_few_elements_stand_at_first_and_none_moves(browser: Browser, whole: Pat
     """The other rows are drawn when their case is opened, all of them."""
     made = Opened(browser, whole, viewport={"width": 1440, "height": 900})
     page = made.page
-    page.locator("#tab > *").first.wait_for(state="attached")
     assert page.evaluate("document.querySelectorAll('*').length") < 12_000
     page.evaluate(
         """window.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach((one) => {

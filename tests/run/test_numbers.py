@@ -220,19 +220,6 @@ def test_the_reference_norms_in_fp32(op: str) -> None:
     assert found.outputs["y"].tolist() == [[1.0, -1.0]]
 
 
-@pytest.mark.parametrize(("opset", "mode"), [(16, "bilinear"), (20, "linear")])
-def test_the_reference_samples_by_the_mode_of_either_opset(opset: int, mode: str) -> None:
-    """Opset 16 calls `bilinear` what opset 20 calls `linear`."""
-    g = Graph("grid", opset=opset)
-    inputs = [g.input("x", [1, 1, 1, 2]), g.input("grid", [1, 1, 1, 2])]
-    g.node("GridSample", inputs, name="n", output="y", mode=mode)
-    g.output("y", [1, 1, 1, 1])
-    x, middle = np.array([[[[2.0, 4.0]]]], np.float32), np.zeros((1, 1, 1, 2), np.float32)
-    found = reference(g.model(), {"x": x, "grid": middle})
-    assert found.outputs is not None
-    assert found.outputs["y"].item() == 3.0
-
-
 def test_the_reference_gives_marked_tensors_too() -> None:
     found = reference(quantised([0.5]), {"x": np.ones((1, 1, 2), np.float32)}, also=("q_output_0",))
     assert found.outputs is not None
@@ -412,26 +399,6 @@ def test_the_int8_tolerance_still_sees_a_wrong_kernel(damage: str) -> None:
         assert found.cls is cls
 
 
-def _one(op: str, opset: int, x: np.ndarray[Any, Any], *constants: Any, **attributes: Any) -> Any:
-    """Return the reference of one operator of an opset."""
-    stored = [onnx.numpy_helper.from_array(np.asarray(each), f"c{at}") for at, each in enumerate(constants)]
-    node = helper.make_node(op, ["x", *(each.name for each in stored)], ["y"], **attributes)
-    value = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-    graph = helper.make_graph([node], "g", [value], [onnx.ValueInfoProto(name="y")], stored)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    found = reference(model, {"x": x})
-    return found.reason if found.outputs is None else found.outputs["y"]
-
-
-def test_the_reference_is_doubtful_where_the_specification_is() -> None:
-    """Corners aligned at 13.5: runtimes differ knowingly. At a whole size they do not."""
-    x = np.ones((1, 1, 9), np.float32)
-    args = np.array([], np.float32), np.array([1, 1, 1.5], np.float32)
-    aligned = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
-    assert "doubtful" in _one("Resize", 13, x, *args, **aligned)
-    assert _one("Resize", 13, x, args[0], np.array([1, 1, 2], np.float32), **aligned).shape == (1, 1, 18)
-
-
 def test_the_reference_sorts_and_puts_functions_in_place() -> None:
     """Nodes out of order, in a function of the model's own."""
     nodes = [helper.make_node("Relu", ["b"], ["y"]), helper.make_node("twice", ["x"], ["b"], domain="own")]
@@ -475,19 +442,6 @@ def test_of_indices_it_counts_those_that_differ(kind: str, differing: int | None
     wanted, got = np.array([0, 1, 1, 0]).astype(kind), np.array([0, 1, 0, 0]).astype(kind)
     (found,) = compare({"y": wanted}, {"y": got})
     assert (found.elements, found.differing) == (4, differing)
-
-
-def test_elements_are_gathered_among_more_than_64_and_of_fewer_rows_than_there_are() -> None:
-    value = helper.make_tensor_value_info
-    node = helper.make_node("GatherElements", ["x", "i"], ["y"], axis=1)
-    graph = helper.make_graph(
-        [node], "g", [value("x", 1, [3, 100]), value("i", 7, [2, 2])], [value("y", 1, None)]
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    x = np.arange(300, dtype=np.float32).reshape(3, 100)
-    found = reference(model, {"x": x, "i": np.array([[99, -1], [0, 70]])})
-    assert found.outputs is not None, found.reason
-    assert found.outputs["y"].tolist() == [[99, 99], [100, 170]]
 
 
 def test_the_evaluator_s_own_errors_never_come_out_but_the_node_does() -> None:

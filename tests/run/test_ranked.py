@@ -7,8 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from harness.run.numbers.ranked import ranked_outputs
-from harness.run.numbers.reference import compare
+from harness.run.numbers.reference import compare, ranked_outputs
 from harness.run.numbers.wire import Array
 
 pytestmark = pytest.mark.unit
@@ -40,6 +39,11 @@ def test_rows_that_tie_may_come_in_another_order() -> None:
     assert worst(expected, swapped(expected, "boxes", "scores")) == 0
     # By place alone they are wrong.
     assert compare(expected, swapped(expected, "boxes", "scores"))[0].max_rel > 0.01
+
+
+def test_a_list_of_nothing_is_left_as_it_is() -> None:
+    empty: dict[str, Array] = {"boxes": np.zeros((1, 3, 0), np.float32)}
+    assert worst(empty, dict(empty)) == 0
 
 
 def test_a_row_beside_another_s_score_is_wrong() -> None:

@@ -218,6 +218,7 @@ interface Results {
   signatures: { [id: string]: Signature };
 }
 interface Words {
+  states: { [state: string]: string };
   marks: { [cls: string]: { state: string; letters: string; shape: string; name: string; meaning: string } };
   kinds: { id: string; name: string; meaning: string }[];
   headlines: [counts: string[], text: string][];
@@ -297,16 +298,7 @@ type HeadlineOf = (
   troubles: Reported[],
   fits: (row: Row) => boolean,
 ) => string;
-type Searched = (
-  known: any,
-  said: any,
-  text: string,
-  operator: string,
-  node: string,
-  atError: boolean,
-) => any;
-type Finding = (known: any, said: any, signature: any, every: any[], version: string, caused: boolean) => any;
-type Apart = (known: any, name: string, how?: string, depth?: number) => { name: string; how: string }[];
+type Finding = (said: any, signature: any, every: any[]) => any;
 type LineOfJson = (known: any, line: string) => [severity: string, text: string, bare: boolean] | null;
 type Line = (known: any, line: string) => [severity: string, text: string, bare: boolean];
 type Make = (tag: string, attributes?: Attributes, ...children: Content[]) => HTMLElement;

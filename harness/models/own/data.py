@@ -21,8 +21,7 @@ from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs
 from harness.run.numbers.inputs import NotFeedable, check_sizes
-from harness.run.numbers.ranked import ranked_outputs
-from harness.run.numbers.reference import Reference, reference
+from harness.run.numbers.reference import Reference, ranked_outputs, reference
 from harness.run.numbers.wire import Array, to_wire
 from harness.run.prepared import Prepared, PreparedVariants, Refused, Weights, memory_for
 from harness.words import Precision

@@ -2,20 +2,16 @@
 const lexicon = words.lexicon;
 /** @type {Map<string, string>} */
 const terms = new Map(Object.entries(lexicon.terms));
-const TOKEN = /\d+(?:\.\d+)*(?:\.x)?|\p{L}+|\S/gu;
+const TOKEN = /(?<![\p{L}\d])(?![vV])\p{L}\d[\p{L}\d]*(?![\p{L}\d]|\.\d)|\d+(?:\.\d+)*(?:\.x)?|\p{L}+|\S/gu;
 const INSIDE = /(?<=[\p{L}\d])[-_/](?=\p{L})|(?<=\p{L})[-_/](?=\d)/gu;
+const LONGEST = 6;
 const [MOST_ROWS, MOST_COLUMNS, MOST_FOUND_ERRORS] = [3, 3, 2];
-const NAMES = /** @type {{ [scale: string]: string }} */ ({
+const PRODUCTS = /** @type {{ [scale: string]: string }} */ ({
   tensorrt: "TensorRT",
   rtx: "TensorRT for RTX",
   ort: "ONNX Runtime",
-  cuda: "CUDA",
-  driver: "Driver",
-  jetpack: "JetPack",
-  l4t: "L4T",
-  ngc: "NGC",
-  opset: "Opset",
 });
+const RELEASES = ["jetpack", "l4t", "ngc"];
 /** @type {(version: string) => number[]} */
 const numbersOf = (version) => (version.match(/\d+/g) || []).map(Number);
 // As Python compares tuples.
@@ -25,155 +21,98 @@ const compared = (one, other) => {
   const at = left.findIndex((part, index) => part !== right[index]);
   return at < 0 ? left.length - right.length : right[at] === undefined ? 1 : left[at] - right[at];
 };
-/** @type {(version: string, number: string) => boolean} */
-const begins = (version, number) => `${version}.`.startsWith(`${number}.`);
-/** @type {(names: string[]) => string} */
-const sentence = (names) => names.join(", ").replace(/, (?=[^,]*$)/, " and ");
 /** @type {<T>(items: T[]) => T[]} */
 const once = (items) => [...new Map(items.map((one) => [JSON.stringify(one), one])).values()];
 /** @type {(name: string, values?: any) => string} */
 const say = (name, values = {}) =>
-  lexicon.says[name].replace(
-    /\{(\w+)\}/g,
-    (/** @type {string} */ _, /** @type {string} */ key) => values[key],
-  );
+  lexicon.says[name].replace(/\{(\w+)\}/g, (/** @type {any} */ _, /** @type {string} */ key) => values[key]);
 /** @type {(question: string) => any} */
 const readQuestion = (question) => {
-  const text = question.trim().split(/\s+/).join(" ").replace(/[-=]>/g, "→").replace(INSIDE, " ");
-  const tokens = [...text.matchAll(TOKEN)].map((found) => ({
-    text: found[0],
-    start: found.index,
-    end: found.index + found[0].length,
-  }));
+  const text = question.replace(/[-=]>/g, "→").replace(INSIDE, " ");
+  const tokens = [...text.matchAll(TOKEN)];
   /** @type {any} */
-  const found = {
-    versions: [],
-    cards: [],
-    operators: [],
-    precisions: [],
-    asks: [],
-    about: [],
-    jetson: false,
-    turned: false,
-  };
-  /** @type {string | null} */
-  let scale = null;
-  const glued = (/** @type {number} */ at) =>
-    at > 0 &&
-    at < tokens.length &&
-    tokens[at - 1].end === tokens[at].start &&
-    /[\p{L}\d]$/u.test(tokens[at - 1].text) &&
-    /^[\p{L}\d]/u.test(tokens[at].text);
-  const take = (/** @type {string} */ meaning, /** @type {string} */ shown) => {
-    const [kind, name] = [meaning.slice(0, meaning.indexOf(":")), meaning.slice(meaning.indexOf(":") + 1)];
-    const was = scale;
-    scale = null;
-    if (kind === "scales") {
-      scale = name;
-      found.jetson ||= name === "jetpack" || name === "l4t";
-    } else if (kind === "between" || kind === "stop") {
-      scale = was;
-      found.turned ||= shown.toLowerCase() === "than" && found.versions.length === 1;
-    } else if (kind === "asks") found.asks.push(name);
-    else if (kind === "card") {
-      found.cards.push(name);
-      found.jetson ||= lexicon.capabilities[lexicon.cards[name]].jetson;
-    } else if (kind === "jetson") found.jetson = true;
-    else if (kind === "newest") found.asks.push("newest");
-    else if (kind === "column") {
-      const column = lexicon.columns.find((/** @type {any} */ { id }) => id === name);
-      found.jetson ||= column.jetpacks.length > 0;
-      found.versions.push({ scale: column.scale, number: column.short });
-    } else if (kind === "alike") found.about.push([shown, lexicon.alike[Number(name)]]);
-    else {
-      (kind === "op" ? found.operators : found.precisions).push(name);
-      if (name !== "FP32")
-        found.about.push([shown, kind === "op" ? [name.toLowerCase()] : lexicon.precisions[name].like]);
+  const asked = { names: {}, versions: [], about: new Map(), jetson: false, turned: false };
+  const named = (/** @type {string} */ kind) => (asked.names[kind] ||= []);
+  /** @type {string | undefined} */
+  let scale;
+  const term = (/** @type {string} */ meaning, /** @type {string} */ shown) => {
+    const [kind, name] = meaning.split(":");
+    asked.jetson ||= lexicon.jetsons.includes(name);
+    if (kind === "between") asked.turned ||= /^than$/i.test(shown) && asked.versions.length === 1;
+    else if (kind === "columns") {
+      const { scale: its, short } = lexicon.columns[name];
+      asked.versions.push({ scale: its, number: short });
+    } else {
+      named(kind).push(name);
+      const like = lexicon.likes[meaning];
+      if (like) asked.about.set(shown, like);
     }
+    if (kind !== "between") scale = kind === "scales" ? name : kind === "foreign" ? "" : undefined;
   };
-  const capability = (/** @type {string} */ number) => {
+  const glued = (/** @type {number} */ at) => /[\p{L}\d]$/u.test(text.slice(0, tokens[at].index));
+  const guessed = (/** @type {number} */ at, /** @type {string} */ number) => {
+    const [major, ...minor] = number.replace(/\.x$/, "").split(".");
+    if (/^[23]\d\.\d\d$/.test(number)) return "ngc";
+    const follows = at > 0 && lexicon.roles.includes(tokens[at - 1][0].toLowerCase());
+    if (follows && asked.versions.length && minor.length < 4) return asked.versions.at(-1).scale;
+    return number.includes(".") || (follows && Number(major) >= 7) ? "tensorrt" : "";
+  };
+  const version = (/** @type {number} */ at, /** @type {string} */ shown) => {
+    const its = scale ?? (glued(at) ? "" : guessed(at, shown));
+    scale = undefined;
+    if (!its || /^\p{L}/u.test(text.slice(tokens[at].index + shown.length))) return;
+    const number = shown.replace(/\.x$/, "");
     const dotted = number.includes(".") ? number : `${number.slice(0, -1)}.${number.slice(-1)}`;
     const card = Object.keys(lexicon.cards).find((name) => lexicon.cards[name] === dotted);
-    if (card) found.cards.push(card);
+    if (its === "sm") named("cards").push(...(card ? [card] : []));
+    else if (its !== "tensorrt" || compared(number, "12") < 0) asked.versions.push({ scale: its, number });
   };
-  const number = (/** @type {number} */ at, /** @type {string} */ whole) => {
-    const own = scale;
-    scale = null;
-    const plain = whole.replace(/\.x$/, "");
-    const parts = plain.split(".");
-    const asked = lexicon.roles.includes(at ? tokens[at - 1].text.toLowerCase() : "");
-    if ((own === null && glued(at)) || glued(at + 1)) return;
-    if (own === "sm") capability(plain);
-    else if (own !== null) {
-      if (own && (own !== "tensorrt" || Number(parts[0]) < 12))
-        found.versions.push({ scale: own, number: plain });
-    } else if (
-      parts.length === 2 &&
-      Number(parts[0]) >= 20 &&
-      Number(parts[0]) <= 39 &&
-      parts[1].length === 2
-    )
-      found.versions.push({ scale: "ngc", number: plain });
-    else if (found.versions.length && asked && parts.length <= 4)
-      found.versions.push({ scale: found.versions.at(-1).scale, number: plain });
-    else if (Number(parts[0]) < 12 && (parts.length > 1 || whole !== plain || (asked && Number(plain) >= 7)))
-      found.versions.push({ scale: "tensorrt", number: plain });
-  };
-  for (let at = 0; at < tokens.length;) {
-    let [many, meaning] = [1, ""];
-    for (let most = Math.min(6, tokens.length - at); most > 0 && !meaning; most -= 1) {
-      const shown = text.slice(tokens[at].start, tokens[at + most - 1].end);
-      const term = terms.get(shown) || terms.get(shown.toLowerCase());
-      if (
-        term &&
-        !glued(at) &&
-        (!glued(at + most) || (term.startsWith("scales:") && /^\d/.test(tokens[at + most].text)))
-      )
-        [many, meaning] = [most, term];
+  for (let at = 0, many = 1; at < tokens.length; at += many) {
+    for (many = Math.min(LONGEST, tokens.length - at); ; many -= 1) {
+      const shown = tokens
+        .slice(at, at + many)
+        .map(([token]) => token)
+        .join(" ");
+      const meaning = terms.get(shown) || terms.get(shown.toLowerCase());
+      const word = shown.toLowerCase();
+      if (meaning) term(meaning, shown);
+      else if (many > 1) continue;
+      else if (/\d/.test(word[0])) version(at, word);
+      else if (/^[\p{L}\d]{2}/u.test(word) && !glued(at)) {
+        asked.about.set(word, [word]);
+        scale = undefined;
+      }
+      break;
     }
-    const word = tokens[at].text.toLowerCase();
-    if (meaning) take(meaning, text.slice(tokens[at].start, tokens[at + many - 1].end));
-    else if (/^\d/.test(word)) number(at, word);
-    else if (/^\p{L}/u.test(word)) {
-      if (word.length > 1 && !glued(at)) found.about.push([word, [word]]);
-      scale = null;
-    }
-    at += many;
   }
-  if (!found.about.length && found.precisions.includes("FP32")) found.about.push(["FP32", ["fp32"]]);
-  return found;
+  if (!asked.about.size && named("precisions").includes("FP32")) asked.about.set("FP32", ["fp32"]);
+  return asked;
 };
+/** @type {any[]} */
+const askedColumns = Object.entries(lexicon.columns).map(([id, column]) => ({ id, ...column }));
 /** @type {(column: any, version: any) => boolean} */
 const isOf = (column, { scale, number }) => {
-  if (scale === "driver") return Boolean(column.driver) && compared(column.driver, number) <= 0;
-  if (scale === "jetpack" || scale === "l4t") {
-    const release =
-      scale === "jetpack"
-        ? number
-        : lexicon.l4t[Object.keys(lexicon.l4t).find((l4t) => begins(number, l4t)) || ""] || "-";
-    return column.jetpacks.some((/** @type {string} */ one) => begins(one, release) || begins(release, one));
-  }
-  if (scale === "ngc") return column.image.includes(`:${number}-`);
-  if (scale === "cuda") return begins(column.cuda, number);
-  return (
-    column.scale === scale &&
-    (begins(column.version, number) || column.short === number || begins(number, column.version))
+  const asked = `${scale} ${number}.`;
+  return column.is.some(
+    (/** @type {string} */ own) => asked.startsWith(`${own}.`) || `${own}.`.startsWith(asked),
   );
 };
 // The newest of the measured columns, else the newest.
 /** @type {(fits: any[]) => any} */
 const bestOf = (fits) =>
   fits.reduce((one, other) =>
-    (Number(other.measured) - Number(one.measured) || compared(other.version, one.version)) > 0 ? other : one,
+    (other.measured - one.measured || compared(other.version, one.version)) > 0 ? other : one,
   );
 /** @type {(time: any) => string} */
-const timeOf = (time) => {
+const timeOf = ({ median, low, high }) => {
   const micros = (/** @type {number} */ value) => String(Number((value * 1000).toPrecision(3)));
-  return `${micros(time.median)} µs${time.low && time.high ? ` (${micros(time.low)} to ${micros(time.high)})` : ""}`;
+  return `${micros(median)} µs${low && high ? ` (${micros(low)} to ${micros(high)})` : ""}`;
 };
 // The words of a text in small letters, with a blank before and after each.
 /** @type {(text: string) => string} */
 const asWords = (text) => ` ${(text.toLowerCase().match(/[\p{L}\d]+/gu) || []).join(" ")} `;
+/** @type {(text: string, like: string[]) => boolean} */
+const holds = (text, like) => like.some((word) => text.includes(asWords(word).slice(0, -1)));
 /** @type {Map<Row, string[]>} */
 const places = new Map();
 // What is printed of a row: its title, its case's title and tags, and the rest.
@@ -196,322 +135,233 @@ const placesOf = (row) => {
   places.set(row, found);
   return found;
 };
-// How near to a row's title a word stands in it, 0 for nowhere.
-/** @type {(row: Row, word: string) => number} */
-const pointsOf = (row, word) => {
-  const singular = word.length > 3 ? word.replace(/s$/, "") : word;
-  const begun = asWords(singular).slice(0, -1);
-  const at = placesOf(row).findIndex((text) => text.includes(begun));
+// How near to a row's title any form of a word stands in it, 0 for nowhere.
+/** @type {(row: Row, like: string[]) => number} */
+const pointsOf = (row, like) => {
+  const singular = like.map((word) => word.replace(/(?<=...)s$/, ""));
+  const at = placesOf(row).findIndex((text) => holds(text, singular));
   return at < 0 ? 0 : 3 - at;
 };
-/** @type {(text: string, like: string[]) => boolean} */
-const holds = (text, like) => like.some((word) => asWords(text).includes(asWords(word).slice(0, -1)));
-/** @type {(one: any) => string} */
-const errorText = ({ title, cause, advice, texts }) =>
-  [title, cause, advice, ...texts.map((/** @type {any} */ { text }) => text)].join(" ");
-/** @type {string[]} */
-let errorTextsMade = [];
-const errorTexts = () => {
-  if (!errorTextsMade.length)
-    errorTextsMade = Object.values(data.signatures).map(
-      ({ title, cause, advice }) => `${title} ${cause} ${advice}`,
-    );
-  return errorTextsMade;
+/** @type {{ title: string, text: string, line: AnswerLine }[]} */
+let askedErrors = [];
+const errorsToFind = () => {
+  if (!askedErrors.length)
+    askedErrors = Object.entries(data.signatures).map(([id, { title, cause, advice, texts }]) => ({
+      title: asWords(title),
+      text: asWords([title, cause, advice, ...texts.map(({ text }) => text)].join(" ")),
+      line: { text: `Error: ${title}. ${advice}`, href: `error=${id}` },
+    }));
+  return askedErrors;
+};
+/** @type {(asked: any, found: any[], needed: string[]) => { best: Row[], unheard: string[] }} */
+const searchedRows = ({ about }, found, needed) => {
+  /** @type {[string, string[]][]} */
+  const asked = [...about];
+  const isNeeded = asked.map(([, like]) => like.some((word) => needed.includes(word)));
+  const points = asked.length ? rows.map((row) => asked.map(([, like]) => pointsOf(row, like))) : [];
+  // A row that only mentions some of several words, or lacks a needed one, is no answer.
+  const hits = points.map((its) =>
+    (its.every(Boolean) || its.some((one) => one > 1)) && isNeeded.every((must, at) => !must || its[at])
+      ? its.filter(Boolean).length
+      : 0,
+  );
+  const most = Math.max(0, ...hits);
+  const order = (/** @type {Row} */ row) => [
+    -points[row.index].reduce((sum, one) => sum + one, 0),
+    Number(!found.some(({ id }) => row.cells[/** @type {Target} */ (targetOf.get(id)).index].basis)),
+    Number(row.role !== "reproducer"),
+  ];
+  return {
+    best: rows
+      .filter((_, at) => most && hits[at] === most)
+      .map((row) => ({ row, by: order(row) }))
+      .sort(({ by: one }, { by: other }) => one[0] - other[0] || one[1] - other[1] || one[2] - other[2])
+      .map(({ row }) => row),
+    unheard: asked
+      .filter(
+        ([, like], at) =>
+          !isNeeded[at] &&
+          !points.some((its) => its[at]) &&
+          !errorsToFind().some(({ text }) => holds(text, like)),
+      )
+      .map(([shown]) => shown),
+  };
 };
 /** @type {(question: string) => Answer} */
 const answerTo = (question) => {
   const asked = readQuestion(question);
-  /** @type {any[]} */
-  const columns = lexicon.columns;
-  const asks = (/** @type {string} */ what) => asked.asks.includes(what);
-  const product = (/** @type {any} */ { scale }) => ["tensorrt", "rtx", "ort"].includes(scale);
-  let own = asked.versions.filter(product);
-  const fitting = (/** @type {any} */ version, series = "") => {
-    let fits = columns.filter((column) => isOf(column, version));
-    if (asked.jetson && version.scale === "tensorrt") fits = fits.filter(({ jetpacks }) => jetpacks.length);
-    return fits.filter((column) => column.series === (series || fits[0].series));
-  };
-  let versions = once(
-    own.length
-      ? own
-      : asked.versions.filter((/** @type {any} */ { scale }) => ["jetpack", "l4t", "ngc"].includes(scale)),
-  );
-  if (asks("newest") && !versions.length)
-    own = versions = [
-      {
-        scale: "tensorrt",
-        number: columns.filter(({ series }) => series === "TensorRT").at(-1)?.short || "",
-      },
-    ];
-  /** @type {any[]} */
-  let found = [];
-  /** @type {any[] | null} */
-  let step = null;
-  const [first] = versions;
-  const alone =
-    first && !asked.about.length && !asked.cards.length && !asked.asks.length && !first.number.includes(".");
-  if (versions.length > 1 && !asks("plan")) {
-    for (const series of new Set(columns.map((column) => column.series))) {
-      const ends = versions.slice(0, 2).map((/** @type {any} */ version) => fitting(version, series));
-      if (!step && ends.every(({ length }) => length))
-        step = asked.turned ? ends.map(bestOf).reverse() : ends.map(bestOf);
-    }
-  } else if (versions.length === 1 && product(first) && (alone || asks("step"))) {
-    const fits = fitting(first);
-    const earlier = columns.filter(
-      (column) =>
-        fits.length && column.series === fits[0].series && compared(column.version, first.number) < 0,
-    );
-    if (earlier.length) step = [bestOf(earlier), bestOf(fits)];
-  }
-  found = step
-    ? [...step]
-    : versions.flatMap((/** @type {any} */ version) =>
-        fitting(version).slice(version.number.includes(".") ? -1 : 0),
-      );
+  /** @type {(kind: string) => string[]} */
+  const names = (kind) => once(asked.names[kind] || []);
+  const asks = (/** @type {string} */ what) => names("asks").includes(what);
   /** @type {AnswerLine[]} */
   const lines = [];
   const tell = (/** @type {string} */ text, href = "") => lines.push({ text, href });
+  /** @type {(keys: string[], card?: string) => AnswerLine[]} */
+  const facts = (keys, card = "") =>
+    keys
+      .filter((key) => Object.hasOwn(lexicon.facts, key))
+      .map((key) => lexicon.facts[key])
+      .map(([text, href]) => ({
+        text: text.replaceAll("{card}", card).replaceAll(`(${card}, `, "("),
+        href,
+      }));
+  const known = (/** @type {string} */ key) => Object.hasOwn(lexicon.facts, key);
+  /** @type {(scales: string[]) => any[]} */
+  const ofScales = (scales) =>
+    once(asked.versions.filter((/** @type {any} */ { scale }) => scales.includes(scale)));
+  const fitting = (/** @type {any} */ version, series = "") => {
+    const jetson = asked.jetson && version.scale === "tensorrt";
+    const fits = askedColumns.filter((column) => isOf(column, version) && (column.jetson || !jetson));
+    return fits.filter((column) => column.series === (series || fits[0].series));
+  };
+  const main = askedColumns.filter(({ series }) => series === "TensorRT");
+
+  // The step and the columns that are asked for.
+  let own = ofScales(Object.keys(PRODUCTS));
+  let versions = own.length ? own : ofScales(RELEASES);
+  if (asks("newest") && !versions.length)
+    own = versions = main.slice(-1).map(({ short }) => ({ scale: "tensorrt", number: short }));
+  const between = () => {
+    for (const series of asks("plan") ? [] : once(askedColumns.map((column) => column.series))) {
+      const ends = versions.slice(0, 2).map((version) => fitting(version, series));
+      if (ends[1] && ends.every(({ length }) => length))
+        return asked.turned ? ends.map(bestOf).reverse() : ends.map(bestOf);
+    }
+    return [];
+  };
+  const upTo = () => {
+    const { number } = versions[0] || {};
+    const alone = !asked.about.size && !names("cards").length && !names("asks").length;
+    if (versions.length !== 1 || versions !== own || names("foreign").length) return [];
+    if (!asks("step") && !(alone && !number.includes("."))) return [];
+    const fits = fitting(versions[0]);
+    const earlier = askedColumns.filter(
+      (column) => column.series === fits[0]?.series && compared(column.version, number) < 0,
+    );
+    return earlier.length ? [bestOf(earlier), bestOf(fits)] : [];
+  };
+  const ends = between();
+  const step = ends.length ? ends : upTo();
+  const found = step.length
+    ? [...step]
+    : versions.flatMap((version) => fitting(version).slice(version.number.includes(".") ? -1 : 0));
+  const { best, unheard } = searchedRows(
+    asked,
+    found,
+    names("operators").map((name) => name.toLowerCase()),
+  );
 
   if (asks("plan") && (own.length > 1 || asks("built"))) {
     if (own.length > 1) {
-      const [[old, now], [one, other]] = [own, own.map((/** @type {any} */ { number }) => numbersOf(number))];
+      const [old, now] = own;
       const order = compared(old.number, now.number);
-      const far =
-        compared(old.number, "8.6") < 0 ||
-        old.scale === "rtx" ||
-        other[0] - one[0] > 2 ||
-        (one[0] === 8 && other[0] === 11);
-      const [a, b] = own.map((/** @type {any} */ { scale, number }) => `${NAMES[scale]} ${number}`);
-      tell(
-        say(order === 0 ? "plan_same" : order > 0 ? "plan_earlier" : far ? "plan_far" : "plan_later", {
-          a,
-          b,
-        }),
-        "error=foreign-engine",
-      );
-      if (one[0] !== other[0]) tell(say("plan_major"));
+      const [one, other] = [old, now].map(({ number }) => numbersOf(number)[0]);
+      const crosses = one === other || lexicon.across.includes(`${one} ${other}`);
+      const later = crosses && compared(old.number, "8.6") >= 0 && old.scale !== "rtx";
+      const [a, b] = [old, now].map(({ scale, number }) => `${PRODUCTS[scale]} ${number}`);
+      const form = order === 0 ? "same" : order > 0 ? "earlier" : later ? "later" : "far";
+      tell(say(`plan_${form}`, { a, b }), "error=foreign-engine");
     }
     tell(say("plan_any"), "error=foreign-engine");
   }
-  const likeOf = new Map(asked.about);
-  const about = [...likeOf];
-  const held = new Set();
-  const operators = asked.operators.map((/** @type {string} */ name) => name.toLowerCase());
-  const needed = about.filter(([, like]) =>
-    like.some((/** @type {string} */ word) => operators.includes(word)),
-  );
-  const scored = (about.length ? rows : []).map((row) => {
-    const points = about.map(([shown, like]) => [
-      shown,
-      Math.max(...like.map((/** @type {string} */ word) => pointsOf(row, word))),
-    ]);
-    const hits = points.filter(([, each]) => each);
-    hits.forEach(([shown]) => held.add(shown));
-    const isKnown = found.some(({ id }) => row.cells[/** @type {Target} */ (targetOf.get(id)).index].basis);
-    return {
-      row,
-      hits: needed.every(([shown]) => hits.some(([hit]) => hit === shown)) ? hits.length : 0,
-      order: [
-        points.reduce((sum, [, each]) => sum - each, 0),
-        Number(!isKnown),
-        Number(row.role !== "reproducer"),
-        row.index,
-      ],
-    };
-  });
-  const most = Math.max(0, ...scored.map(({ hits }) => hits));
-  const best = scored
-    .filter(({ hits }) => most && hits === most)
-    .sort((one, other) => {
-      const at = one.order.findIndex((part, index) => part !== other.order[index]);
-      return one.order[at] - other.order[at];
-    })
-    .map(({ row }) => row);
-  const unheard = about
-    .map(([shown]) => shown)
-    .filter(
-      (shown) =>
-        !held.has(shown) &&
-        !needed.some(([one]) => one === shown) &&
-        !errorTexts().some((text) => holds(text, likeOf.get(shown))),
-    );
-
-  const measured = columns.filter((column) => column.series === "TensorRT" && column.measured);
-  const pair = step || (measured.length > 1 ? [measured[0], measured.at(-1)] : null);
-  if (asks("latency") && pair) {
-    const timed = (about.length ? best : rows).flatMap((row) => {
-      const [old, now] = pair.map(({ id }) => row.cells[/** @type {Target} */ (targetOf.get(id)).index]);
-      return old.latency_ms && now.latency_ms
-        ? [{ row, old: old.latency_ms, now: now.latency_ms, gpu: now.gpu ? now.gpu[1] : "CPU", id: now.id }]
-        : [];
-    });
-    const [a, b] = pair.map(({ name }) => name);
-    timed
-      .sort((one, other) => other.now.median / other.old.median - one.now.median / one.old.median)
-      .slice(0, MOST_ROWS)
-      .forEach(({ row, old, now, gpu, id }) =>
-        tell(say("timed", { title: row.title, old: timeOf(old), new: timeOf(now), a, b, gpu }), id),
-      );
-    tell(timed.length ? say("one_layer") : say("not_timed", { a, b }));
+  const measured = main.filter((column) => column.measured);
+  const [a, b] = step.length ? step : [measured[0], measured.at(-1)];
+  if (asks("latency") && a !== b) {
+    const timed = (asked.about.size ? best : rows)
+      .map((row) => {
+        const [old, now] = [a, b].map(({ id }) => row.cells[/** @type {Target} */ (targetOf.get(id)).index]);
+        const times = /** @type {any[]} */ ([old.latency_ms, now.latency_ms]);
+        return { row, now, times, ratio: times.every(Boolean) ? times[1].median / times[0].median : 0 };
+      })
+      .filter(({ ratio }) => ratio)
+      .sort((one, other) => other.ratio - one.ratio);
+    for (const { row, now, times } of timed.slice(0, MOST_ROWS)) {
+      const [old, later] = times.map(timeOf);
+      const gpu = now.gpu ? now.gpu[1] : "CPU";
+      tell(say("timed", { title: row.title, old, new: later, a: a.name, b: b.name, gpu }), now.id);
+    }
+    tell(say(timed.length ? "one_layer" : "not_timed", { a: a.name, b: b.name }));
   }
-  if (step && !asks("latency"))
-    tell(
-      `${say("step", { a: step[0].name, b: step[1].name })} ${headlineBetween(step[0].id, step[1].id)}`,
-      "step",
-    );
-  for (const version of once(own)) {
-    if (fitting(version).length) continue;
-    const every = columns
-      .filter(({ scale, jetpacks }) => scale === version.scale && jetpacks.length > 0 === asked.jetson)
+  if (step.length && !asks("latency"))
+    tell(`${say("step", { a: a.name, b: b.name })} ${headlineBetween(a.id, b.id)}`, "step");
+  for (const version of own.filter((one) => !fitting(one).length)) {
+    const every = askedColumns
+      .filter(({ scale, jetson }) => scale === version.scale && jetson === asked.jetson)
       .sort((one, other) => compared(one.version, other.version));
-    const near = [
-      ...every.filter((column) => compared(column.version, version.number) < 0).slice(-1),
-      ...every.filter((column) => compared(column.version, version.number) > 0).slice(0, 1),
-    ];
+    const below = every.filter((column) => compared(column.version, version.number) < 0).length;
+    const near = every.slice(Math.max(below - 1, 0), below + 1);
     tell(
       say("no_column", {
-        asked: `${NAMES[version.scale]} ${version.number}${asked.jetson ? " on Jetson" : ""}`,
-        nearest: sentence(near.map(({ name }) => name)),
+        asked: `${PRODUCTS[version.scale]} ${version.number}${asked.jetson ? " on Jetson" : ""}`,
+        nearest: near.map(({ name }) => name).join(" and "),
       }),
       "targets",
     );
-    const release = lexicon.releases[version.number.split(".").slice(0, 2).join(".")];
-    if (version.scale === "tensorrt" && release) tell(release);
-    if (!step) found.push(...near);
+    lines.push(...facts([`${version.scale} ${version.number.split(".").slice(0, 2).join(".")}`]));
+    if (!step.length) found.push(...near);
   }
-  for (const card of once(asked.cards)) {
+  for (const card of names("cards")) {
     const capability = lexicon.cards[card];
-    const takes = lexicon.capabilities[capability];
-    const kinds = [takes.architecture, `SM ${capability}`].filter((one) => one && one !== card);
-    for (const { id, scale, short } of found) {
-      const form = takes.columns.includes(id) ? "takes_card" : "no_card";
-      if (["tensorrt", "rtx"].includes(scale) && !(step && form === "takes_card"))
-        tell(say(form, { version: short, card, capability }), `target-${id}`);
+    const beside = [...found.map(({ id }) => id), ...names("precisions")];
+    lines.push(...facts([...beside.map((one) => `${capability} ${one}`), capability], card));
+  }
+  for (const operator of names("operators")) {
+    for (const { short, version } of found.filter(({ scale }) => scale === "tensorrt")) {
+      const run = lexicon.operators[operator].runs
+        .filter((/** @type {string[]} */ [since]) => compared(since, version) <= 0)
+        .at(-1);
+      tell(say("reads", { version: short, reads: run ? run[1] : `does not read ${operator}` }), "operators");
     }
-    for (const precision of once(asked.precisions)) {
-      const { lowest, lacks } = lexicon.precisions[precision];
-      if (lowest)
-        tell(
-          say(
-            lacks.includes(capability) || compared(capability, lowest) < 0 ? "no_precision" : "has_precision",
-            { card, capability, precision, lowest },
-          ),
-        );
-    }
-    tell(`${card} (${kinds.join(", ")}): ${takes.says.join(" ")}`, "targets");
+    lines.push(...facts([operator]));
   }
-  for (const operator of once(asked.operators)) {
-    const first = lexicon.operators[operator];
-    const since = first.match(/\d+\.\d+/);
-    for (const { scale, short, version } of found)
-      if (scale === "tensorrt")
-        tell(
-          say(since && compared(since[0], version) <= 0 ? "is_read" : "not_read", {
-            version: short,
-            operator,
-          }),
-          "operators",
-        );
-    tell(`${operator}: TensorRT reads it ${first}.`, "operators");
-    if (!rows.some((row) => row.graph.nodes.some(({ op }) => op === operator)))
-      tell(say("no_row", { operator }));
-  }
-  if (asks("operators") && !asked.operators.length) {
-    const own = found.find(({ id }) => lexicon.told[`operators ${id}`] !== undefined);
-    tell(
-      own
-        ? `Of ONNX's operators ${own.name} does not read: ${lexicon.told[`operators ${own.id}`]}.`
-        : "Operators by version:",
-      "operators",
-    );
-  }
-  const leads = /** @type {{ [ask: string]: string }} */ ({
-    exists: "targets",
-    measured: "targets",
-    data: "data",
-    report: "",
-    run: "",
-  });
-  for (const ask of once(asked.asks)) if (ask in leads) tell(lexicon.told[ask], leads[ask]);
-  const types = once(asked.precisions)
-    .map((name) => ({ text: lexicon.precisions[name].says, href: "" }))
-    .filter(({ text }) => text);
+  for (const ask of names("operators").length ? [] : names("asks"))
+    lines.push(...facts([...found.map(({ id }) => `${ask} ${id}`), ask].filter(known).slice(0, 1)));
+  const types = facts(names("precisions"));
   const wanted = new Set(found.map(({ series }) => series));
   const firsts = new Map();
-  for (const row of best) if (row.sentences.length && !firsts.has(row.case)) firsts.set(row.case, row);
-  const ofRows = asks("latency")
-    ? []
-    : [...firsts.values()].slice(0, MOST_ROWS).flatMap((row, at) => {
-        const told =
-          row.sentences.find((/** @type {any} */ { series }) => wanted.has(series)) || row.sentences[0];
-        const line = {
-          text: say("row", { title: row.title, sentence: `${told.series} ${told.text}` }),
-          href: row.cells.find((/** @type {Cell} */ { basis }) => basis).id,
-        };
-        return at ? [line] : [line, { text: row.case.summary, href: "" }];
-      });
-  lines.push(...(about.length <= asked.precisions.length ? [...types, ...ofRows] : [...ofRows, ...types]));
-  const facts =
-    step || !own.length
-      ? []
-      : found.filter((column) =>
-          own.some((/** @type {any} */ version) => version.number.includes(".") && isOf(column, version)),
-        );
-  facts
-    .slice(0, lines.length ? 1 : MOST_COLUMNS)
-    .forEach(({ name, says, id }) => tell(`${name}: ${says}`, `target-${id}`));
-  for (const version of once(asked.versions)) {
-    if (
-      product(version) ||
-      !(version.scale in NAMES) ||
-      (step && ["jetpack", "ngc", "l4t"].includes(version.scale))
-    )
-      continue;
-    const what = `${NAMES[version.scale]} ${version.number}`;
-    const fits = columns.filter((column) => isOf(column, version));
-    if (version.scale === "opset") {
-      const first = lexicon.opsets.find((/** @type {number[]} */ [opset]) => opset >= Number(version.number));
-      tell(
-        say("columns_with", {
-          what,
-          columns: first ? `TensorRT ${first[1]} and later, by NVIDIA's operator tables` : "no table yet",
-        }),
-        "operators",
-      );
-    } else if (!fits.length) tell(say("no_columns_with", { what }), "targets");
-    else if (fits.length <= MOST_COLUMNS)
-      fits.forEach(({ name, says, id }) => tell(`${what}: ${name}, ${says}`, `target-${id}`));
-    else
-      tell(
-        say("columns_with", { what, columns: sentence([...new Set(fits.map(({ name }) => name))]) }),
-        "targets",
-      );
-  }
+  for (const row of asks("latency") ? [] : best)
+    if (row.sentences.length && !firsts.has(row.case)) firsts.set(row.case, row);
+  const ofRows = [...firsts.values()].slice(0, MOST_ROWS).flatMap((row, at) => {
+    const told =
+      row.sentences.find((/** @type {any} */ { series }) => wanted.has(series)) || row.sentences[0];
+    const line = {
+      text: `${row.title}: ${told.series} ${told.text}.`,
+      href: row.cells.find((/** @type {Cell} */ { basis }) => basis).id,
+    };
+    return at ? [line] : [line, { text: row.case.summary, href: "" }];
+  });
+  lines.push(
+    ...(asked.about.size <= names("precisions").length ? [...types, ...ofRows] : [...ofRows, ...types]),
+  );
+  const exact = step.length ? [] : own.filter(({ number }) => number.includes("."));
+  const told = found.filter((column) => exact.some((version) => isOf(column, version))).map(({ id }) => id);
+  const quiet = !lines.length;
+  lines.push(...facts(told.slice(0, quiet ? MOST_COLUMNS : 1)));
+  for (const { scale, number } of ofScales(lexicon.stacks))
+    if (!step.length || !RELEASES.includes(scale))
+      lines.push(...facts([`${scale} ${number}`, scale].filter(known).slice(0, 1)));
+  if (quiet && !asked.versions.length) lines.push(...facts(names("scales")));
   const likes = [
-    ...asked.about
-      .filter((/** @type {any[]} */ [shown]) => !unheard.includes(shown))
-      .map((/** @type {any[]} */ [, like]) => like),
-    ...asked.cards.map((/** @type {string} */ card) => [card.toLowerCase()]),
-    ...own
-      .filter((/** @type {any} */ { number }) => number.includes("."))
-      .map((/** @type {any} */ { number }) => [number]),
+    ...[...asked.about].filter(([shown]) => !unheard.includes(shown)).map(([, like]) => like),
+    ...names("cards").map((card) => [card.toLowerCase()]),
+    ...own.filter(({ number }) => number.includes(".")).map(({ number }) => [number]),
   ];
-  const heldIn = (/** @type {string} */ text) => likes.filter((like) => holds(text, like)).length;
+  const inTitle = (/** @type {any} */ { title }) => likes.filter((like) => holds(title, like)).length;
   if (likes.length > Math.min(1, best.length))
-    Object.entries(data.signatures)
-      .filter(
-        ([, one]) =>
-          likes.every((like) => holds(errorText(one), like)) && likes.some((like) => holds(one.title, like)),
-      )
-      .sort(([, one], [, other]) => heldIn(other.title) - heldIn(one.title))
-      .slice(0, MOST_FOUND_ERRORS)
-      .forEach(([id, { title, advice }]) => tell(`Error: ${title}. ${advice}`, `error=${id}`));
-  if (unheard.length && lines.length) tell(say("unknown", { words: unheard.join(", ") }));
+    lines.push(
+      ...errorsToFind()
+        .filter((one) => inTitle(one) && likes.every((like) => holds(one.text, like)))
+        .sort((one, other) => inTitle(other) - inTitle(one))
+        .slice(0, MOST_FOUND_ERRORS)
+        .map(({ line }) => line),
+    );
+  const unknown = [...unheard, ...names("foreign")];
+  if (unknown.length && (lines.length || names("foreign").length))
+    tell(say("unknown", { words: unknown.join(", ") }));
   if (!lines.length) tell(say("nothing"));
   return {
     lines,
-    step: step && /** @type {[string, string]} */ (step.map(({ id }) => id)),
+    step: step.length ? [a.id, b.id] : null,
     columns: found.map(({ id }) => id),
     rows: best,
     timed: asks("latency"),

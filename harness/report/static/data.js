@@ -39,17 +39,8 @@ const ran = (target) => Boolean(target.stamps);
 // Targets with a measurement, in this run or before it.
 const seen = new Set(data.cells.filter(({ basis }) => basis === "measured").map(({ target }) => target));
 
-// The seven words for what is known of a cell, the same wherever one is shown, and those that say nothing of an engine.
-/** @type {{ [state: string]: string }} */
-const STATES = {
-  works: "Works",
-  builds: "Builds, not run",
-  lost: "Loses precision",
-  wrong: "Wrong numbers",
-  fails: "Fails",
-  removed: "Not there",
-  unknown: "Not known",
-};
+// The words for what is known of a cell, the same wherever one is shown.
+const STATES = words.states;
 // What a cell is drawn as: its class, but for a version that lacks what came later, for an engine that builds and is
 // known to fail when it is run, and for a finding against a graph that was not run.
 /** @type {(cell: Cell) => string} */

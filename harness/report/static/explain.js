@@ -19,7 +19,6 @@ const compiled = (found) => {
     finders: regexes(found.finders),
     prefixes: found.prefixes.map(regex),
     lacking: found.lacking.map(regex),
-    forms: found.forms.map((/** @type {string[]} */ [source, said]) => [regex(source), said]),
   };
 };
 const ERRORS = new Set(["ERROR", "INTERNAL_ERROR"]);
@@ -30,9 +29,6 @@ const textLines = (text) => text.split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]
 const firstLine = (text) => text.trim().split("\n", 1)[0];
 /** @type {(text: string, sign: string) => number} */
 const countOf = (text, sign) => text.split(sign).length - 1;
-/** @type {(text: string, most: number) => string} */
-const clipped = (text, most) =>
-  [...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text;
 
 // ---- who said what ----
 /** @type {Line} */
@@ -95,7 +91,7 @@ const ofRecord = (text) => {
       letter === "n" ? "\n" : letter,
     );
   };
-  return { text: value("text"), code: value("code"), node: value("node"), operator: value("operator") };
+  return { text: value("text"), code: value("code"), operator: value("operator") };
 };
 /** @type {(known: any, text: string) => any} */
 const readLog = (known, log) => {
@@ -116,29 +112,21 @@ const readLog = (known, log) => {
   const formOf = (/** @type {string} */ text) => text.replace(/0x[0-9a-fA-F]+|\d+/g, "#");
   /** @type {any} */
   let open = null;
-  let operator = "",
-    node = "";
+  let operator = "";
   const refusal = (/** @type {string} */ text) => {
-    const parsing = finders.parsing.exec(text)?.groups;
-    if (parsing) [operator, node] = [parsing.operator, ""];
-    const named = operator && text.includes(begin) ? finders.node_name.exec(text)?.groups : null;
-    if (named) node = named.plain || named.quoted || "";
+    operator = finders.parsing.exec(text)?.groups.operator || operator;
     const [refused, listed, plain] = [
       finders.refused.exec(text)?.groups,
       finders.listed.exec(text.trim())?.groups,
       finders.refusal.exec(text.trim())?.groups,
     ];
-    if (refused)
-      said.parserErrors.push({ text: refused.text, code: codes[Number(refused.code)] || "", operator, node });
-    else if (listed)
+    const its = refused || listed || plain;
+    if (its)
       said.parserErrors.push({
-        text: listed.text,
-        code: listed.code,
-        operator: listed.operator || listed.by || "",
-        node: listed.node || "",
+        text: its.text,
+        code: refused ? codes[Number(its.code)] || "" : its.code,
+        operator: refused ? operator : its.operator || its.by || "",
       });
-    else if (plain)
-      said.parserErrors.push({ text: plain.text, code: plain.code, operator: plain.operator, node: "" });
   };
   const message = (
     /** @type {string} */ severity,
@@ -357,95 +345,6 @@ const hitsOf = function* (known, signature, texts) {
   }
 };
 
-// ---- where it belongs ----
-// The place that the logger told just before it repeated a complaint of the parser.
-/** @type {(known: any, said: any, line: string) => any} */
-const loggedPlace = ({ finders, whole }, said, line) => {
-  let current = { operator: "", node: "" };
-  for (const [, text] of said.messages) {
-    const parsing = finders.parsing.exec(text)?.groups;
-    const importing = parsing ? null : finders.importing.exec(text)?.groups;
-    const importer = finders.importer.exec(text)?.groups;
-    if (parsing)
-      current = { operator: parsing.operator, node: parsing.output ? `node_of_${parsing.output}` : "" };
-    else if (importing) current = { operator: whole[0], node: importing.tensor };
-    else if (importer && !current.operator) current = { operator: importer.operator, node: "" };
-    if (line && text.includes(line) && current.operator) return current;
-  }
-  return line ? { operator: "", node: "" } : current;
-};
-/** @type {Searched} */
-const findPlace = (known, said, text, operator, node, atError) => {
-  if (known.finders.recipe.test(text)) return { operator: "", node: "" };
-  if (known.finders.stamp.test(text)) return { operator: known.whole[1], node: "" };
-  if (node) return { operator, node };
-  const line = firstLine(text);
-  const refused = said.parserErrors
-    .filter((/** @type {any} */ error) => error.text.includes(line))
-    .slice(0, known.limits.refused);
-  const others = said.parserErrors
-    .filter((/** @type {any} */ error) => atError && (!operator || error.operator === operator))
-    .slice(0, 1);
-  const numbered = known.finders.numbered.exec(text)?.groups;
-  for (const error of [...(refused.length ? refused : others), ...(numbered ? [{ numbered }] : [])]) {
-    const place = error.numbered || loggedPlace(known, said, firstLine(error.text));
-    const found =
-      error.numbered || !error.operator
-        ? place
-        : { operator: error.operator, node: error.node || place.node };
-    operator = operator || found.operator;
-    if (found.node && operator === found.operator) return { operator: found.operator, node: found.node };
-  }
-  return { operator, node: "" };
-};
-// Splits where a sign stands outside of brackets.
-/** @type {(text: string, signs: string[]) => string[]} */
-const splitOutside = (text, signs) => {
-  const parts = [];
-  let depth = 0,
-    start = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    depth += Number("([{".includes(text[at])) - Number(")]}".includes(text[at]));
-    const sign = depth === 0 && signs.find((one) => text.startsWith(one, at));
-    if (!sign || at < start) continue;
-    parts.push(text.slice(start, at));
-    start = at + sign.length;
-  }
-  return [...parts, text.slice(start)].map((part) => part.trim()).filter(Boolean);
-};
-/** @type {Apart} */
-const nameParts = (known, name, how = "", depth = 0) => {
-  const text = name.trim().replace(known.finders.copy, "").replace(known.finders.label, "");
-  const region = depth < known.limits.deepest ? known.finders.region.exec(text)?.groups : null;
-  if (region) {
-    const [first, ...last] = splitOutside(
-      region.ends.replace("...", () => " ... "),
-      [" ... "],
-    );
-    if (last.length)
-      return [
-        ...nameParts(known, first, "the region begins here", depth + 1),
-        ...nameParts(known, last.join(""), "and ends here; all between is in it", depth + 1),
-      ].slice(0, known.limits.parts);
-    if (first) return nameParts(known, first, "the region", depth + 1);
-  }
-  const merged = splitOutside(text, [" + ", " || ", " -> "]);
-  if (merged.length > 1 && depth < known.limits.deepest)
-    return merged.flatMap((part) => nameParts(known, part, how, depth + 1)).slice(0, known.limits.parts);
-  const pointwise = depth < known.limits.deepest ? known.finders.pointwise.exec(text)?.groups : null;
-  if (pointwise)
-    return splitOutside(pointwise.inside, [", "])
-      .flatMap((part) => nameParts(known, part, "pointwise, merged", depth + 1))
-      .slice(0, known.limits.parts);
-  const form = known.forms.find((/** @type {any} */ [pattern]) => pattern.test(text))?.[1] || "";
-  return [{ name: text, how: [how, form].filter(Boolean).join("; ") }];
-};
-/** @type {Apart} */
-const takenApart = (known, name) => {
-  const parts = name ? nameParts(known, name.slice(0, known.limits.name)) : [];
-  return parts.length > 1 || parts.some(({ how }) => how) ? parts : [];
-};
-
 // ---- what is said of it ----
 /** @type {(known: any, texts: string[]) => string} */
 const versionIn = ({ finders }, texts) => {
@@ -479,68 +378,33 @@ const lineOf = ({ at }, text) => {
   }
   return 0;
 };
-// An advice without the upgrade that a version is already.
-/** @type {(known: any, advice: string, version: string) => string} */
-const advised = ({ finders }, advice, version) => {
-  const match = version ? finders.upgrade.exec(advice) : null;
-  if (!match || !fitsVersion(`>=${match.groups.version}`, version)) return advice;
-  const rest = advice.slice(match.index + match[0].length);
-  return (advice.slice(0, match.index) + rest.slice(0, 1).toUpperCase() + rest.slice(1)).trim() || advice;
-};
-/** @type {(signature: any, version: string) => string} */
-const reportedOf = ({ reported }, version) => {
-  const fitting = reported
-    .split(" or ")
-    .filter((/** @type {string} */ each) => each && fitsVersion(each, version))
-    .join(" or ");
-  return fitting && !version ? `reported of ${fitting}` : fitting;
-};
+// What the entry says, with the text's own words where it holds all that the sentence leaves blank.
 /** @type {Finding} */
-const findingOf = (known, said, signature, every, version, caused) => {
-  const [{ where, text, message, groups }] = every;
-  const asked = where === "missing_api" || where === "names";
-  const { operator, node } = asked
-    ? { operator: "", node: "" }
-    : findPlace(
-        known,
-        said,
-        where === "parser" ? message : text,
-        groups.op ?? signature.operator,
-        groups.node || "",
-        // A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
-        signature.kind === "failure" && (where === "native" || Boolean(groups.op ?? signature.operator)),
-      );
-  const values = { ...(operator ? { op: operator } : {}), ...(node ? { node } : {}), ...groups };
-  const filled = (/** @type {string} */ words) =>
-    words.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "?");
-  const last =
-    groups.reason && !signature.cause.includes("{reason}")
-      ? ` The engine's last word: ${clipped(groups.reason.trim().split(/\s+/).join(" "), known.limits.last_word)}`
-      : "";
-  const versions =
-    where === "names"
-      ? (signature.not_yet ? "<" : ">=") + groups.since
-      : signature.versions || reportedOf(signature, version);
-  const lines = new Set(every.map((one) => lineOf(said, one.message)).filter(Boolean));
-  const advice =
-    signature.kind === "harmless" && !signature.harmless && caused
-      ? known.see_above
-      : advised(known, filled(signature.advice), version);
+const findingOf = (said, signature, every) => {
+  const [{ message, groups }] = every;
+  const values = { op: signature.operator, ...groups };
+  /** @type {any} */
+  const general = data.signatures[signature.id];
+  const filled = (/** @type {string} */ field) =>
+    [...signature[field].matchAll(/\{(\w+)\}/g)].every(([, name]) => values[name] !== undefined)
+      ? signature[field].replace(
+          /\{(\w+)\}/g,
+          (/** @type {any} */ _, /** @type {string} */ name) => values[name],
+        )
+      : general[field];
+  const lines = new Set(every.map((/** @type {any} */ one) => lineOf(said, one.message)).filter(Boolean));
   return {
     id: signature.id,
-    title: filled(signature.title),
-    cause: filled(signature.cause) + last,
-    advice,
-    where: lineOf(said, message),
-    node,
-    operator,
-    versions,
     kind: signature.kind,
+    where: lineOf(said, message),
     message: message.trim(),
-    harmless_where: filled(signature.harmless),
-    links: signature.links,
     others: Math.max(lines.size - 1, 0),
-    parts: known.whole.includes(operator) ? [] : takenApart(known, node),
+    said: {
+      title: filled("title"),
+      cause: filled("cause"),
+      advice: filled("advice"),
+      harmless: filled("harmless"),
+    },
   };
 };
 /** @type {Unknown} */
@@ -564,12 +428,11 @@ const unknownIn = (said, told, findings, { finders, limits }) => {
       .filter((/** @type {string[]} */ [severity]) => severity !== "VERBOSE")
       .map((/** @type {string[]} */ [, text]) => text);
   const known = [...told].map((text) => text.trim()).filter(Boolean);
-  const nodes = new Set(findings.map(({ node }) => node).filter(Boolean));
   const left = [...new Set(severe)]
     .filter(
       (text) =>
         !known.some((one) => text.includes(one) || one.includes(text.trim())) &&
-        !nodes.has(finders.node_alone.exec(text)?.groups.node.trim()),
+        !(findings.length && finders.node_alone.test(text)),
     )
     .map((text) => text.trim());
   return [...new Set(left)].slice(0, limits.unknown);
@@ -616,9 +479,8 @@ const explaining = function* (known, log, version = "") {
       const name = hit.where === "names" ? hit.groups.name || "" : "";
       first.set(name, [...(first.get(name) || []), hit]);
     }
-    const caused = findings.some(({ kind }) => kind === "failure");
     for (const every of [...first.values()].slice(0, known.limits.same))
-      findings.push(findingOf(known, said, signature, every, version, caused));
+      findings.push(findingOf(said, signature, every));
     for (const { text, message } of [...first.values()].flat())
       for (const one of [text, message, ...text.split("\n"), ...message.split("\n")]) {
         explained.add(one);

@@ -247,7 +247,7 @@ const hashOf = () => {
     return "";
   }
 };
-const followHash = () => {
+const followHash = async () => {
   const hash = hashOf();
   if (placeOf(hash)) {
     openPanel(hash);
@@ -261,11 +261,11 @@ const followHash = () => {
     ? "errors"
     : hash.startsWith("target-")
       ? "targets"
-      : hash in TABS
+      : TABS.includes(hash)
         ? hash
         : "";
   if (!tab) return;
-  openTab(tab);
+  await openTab(tab);
   const entry = byId(hash);
   byId("query-problem").hidden = Boolean(entry) || hash === tab;
   byId("query-problem").textContent = `Nothing here is called ${hash.replace(/^\w+[=-]/, "")}.`;
@@ -285,9 +285,15 @@ fillBoxes();
 fillFurther();
 listen();
 showState();
-setTimeout(() => {
-  if (!byId("tab").childElementCount) openTab("errors");
-}, 300);
+// The first tab is filled when it comes near.
+new IntersectionObserver(
+  (seen, itself) => {
+    if (!seen.some((one) => one.isIntersecting)) return;
+    itself.disconnect();
+    if (!byId("tab").childElementCount) openTab("errors");
+  },
+  { rootMargin: "800px" },
+).observe(byId("tab"));
 setTimeout(() => rows.forEach(placesOf), 1000);
 performance.mark("ready");
 document.documentElement.dataset.ready = "";

@@ -24,46 +24,6 @@ const explained = async (text, mine) => {
     since = performance.now();
   }
 };
-/** @type {(parts: any[]) => Content} */
-const partsElement = (parts) =>
-  parts.length
-    ? [
-        para(
-          bold("The layer, taken apart. "),
-          "Look for these names among the nodes of your model; the first may be a weight.",
-        ),
-        make(
-          "ul",
-          { class: "parts" },
-          parts.map(({ name, how }) => item(mono(cut(name, 200)), how ? ` ${how}` : "")),
-        ),
-      ]
-    : null;
-// A name alone, as a log or a profile has it, says nothing of a failure, but which nodes are in it.
-const LAYER_NAME =
-  /^(?:\{ForeignNode\[|PWN\(|\(Unnamed Layer|Reformatting CopyNode |node_of_|__my)|\S \+ \S| \|\| /;
-const NODE_ALONE = /^(?:\S+|\(Unnamed Layer\* \d+\) \[[\w ]+\]\S*)$/;
-/** @type {(text: string) => any[]} */
-const partsOfName = (text) => {
-  const parts = LAYER_NAME.test(text.trim()) ? takenApart(knownErrors, text.trim()) : [];
-  return parts.every(({ name }) => NODE_ALONE.test(name)) ? parts : [];
-};
-/** @type {(found: any) => Content[]} */
-const whereElement = ({ operator, node, parts }) => {
-  const whole = parts.length === 1 && parts[0].name === node;
-  const where =
-    operator === knownErrors.whole[0]
-      ? `The network input ${node}`
-      : operator === knownErrors.whole[1]
-        ? "The whole model"
-        : [
-            operator && `operator ${operator}`,
-            node && (whole ? `${node} (${parts[0].how})` : !parts.length && `node ${node}`),
-          ]
-            .filter(Boolean)
-            .join(", ");
-  return [where && para(bold("Where. "), capital(cut(where, 300)), "."), partsElement(whole ? [] : parts)];
-};
 const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "Not a failure" };
 // The versions that have the error, and its rows, of which each says where it fails and since when it works.
 /** @type {(id: string) => Content} */
@@ -92,27 +52,22 @@ const hereElement = (id) => {
   ];
 };
 /** @type {(found: any, first: boolean) => Element} */
-const findingElement = (found, first) =>
+const findingElement = ({ id, kind, message, where, others, said }, first) =>
   make(
     "div",
-    { class: `found ${found.kind}`, "data-id": found.id },
+    { class: `found ${kind}`, "data-id": id },
     heading(
-      first ? "The cause: " : `${HEADS[/** @type {"failure"} */ (found.kind)]}: `,
-      `${cut(found.title, 200).replace(" for ?", "")} `,
-      errorLink(found.id, found.id),
+      first ? "The cause: " : `${HEADS[/** @type {"failure"} */ (kind)]}: `,
+      `${cut(said.title, 200)} `,
+      errorLink(id, id),
     ),
-    make("pre", {}, cut(found.message, 600)),
-    found.where &&
-      aside(
-        `Line ${found.where}${found.others ? `, and ${counted(found.others, "more line")} like it` : ""}.`,
-      ),
-    whereElement(found),
-    para(cut(found.cause, 2000)),
-    para(bold("What to do. "), found.advice),
-    found.versions && para(bold("Versions. "), found.versions),
-    found.harmless_where && para(bold("Is it harmful? "), found.harmless_where),
-    hereElement(found.id),
-    aways(found.links),
+    make("pre", {}, cut(message, 600)),
+    where && aside(`Line ${where}${others ? `, and ${counted(others, "more line")} like it` : ""}.`),
+    para(cut(said.cause, 2000)),
+    para(bold("What to do. "), said.advice),
+    said.harmless && para(bold("Is it harmful? "), said.harmless),
+    hereElement(id),
+    aways(data.signatures[id]?.links || []),
   );
 /** @type {(unknown: string[], version: string) => Content[]} */
 const unknownReport = (unknown, version) =>
@@ -142,17 +97,6 @@ const unknownElement = ({ findings, unknown: severe, version }, text) => {
               "paste the whole log.",
           ),
         ];
-  const parts = findings.length ? [] : partsOfName(text);
-  if (parts.length)
-    return [
-      make(
-        "div",
-        { class: "found harmless" },
-        heading("The name of a layer"),
-        para("It says nothing of a failure: paste the line that it is from, too."),
-        partsElement(parts),
-      ),
-    ];
   const title = causes
     ? `${counted(unknown.length, "further error line is", "further error lines are")} unknown here`
     : findings.length
@@ -170,7 +114,8 @@ const unknownElement = ({ findings, unknown: severe, version }, text) => {
       ),
       para(
         mono("trt-compat explain FILE"),
-        " knows more: the own messages of the tools around TensorRT, and what the parts of a line say.",
+        " knows more: the own messages of the tools around TensorRT, what the parts of a line say, and the nodes of " +
+          "a fused layer.",
       ),
       unknownReport(unknown, version),
     ),
@@ -194,6 +139,7 @@ const tacticsElement = (text) =>
           command("trt-compat explain old.log new.log"),
         ),
       ];
+const NAMED = " names the node of each, the nodes of a fused layer, and what a version already has.";
 // Returns whether there is an answer; of what may be a search, only a known text has one.
 /** @type {(text: string, search: boolean) => Promise<boolean>} */
 const explainText = async (text, search) => {
@@ -212,6 +158,7 @@ const explainText = async (text, search) => {
   place.replaceChildren(
     make("h2", {}, causes.length ? counted(causes.length, "known cause") : "No known cause"),
     ...explanation.findings.map((/** @type {any} */ one) => findingElement(one, one === causes[0])),
+    ...nodes(explanation.findings.length && aside(mono("trt-compat explain FILE"), NAMED)),
     ...nodes([tacticsElement(text), unknownElement(explanation, text)]),
   );
   return true;

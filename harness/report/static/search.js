@@ -32,6 +32,12 @@ const parseQuery = (text) => {
           "Put text with a colon into quotes.",
       );
     const own = ROW_KEYS[name];
+    const anywhere = (/** @type {string} */ value) =>
+      own ? rows.some((row) => own(row, value)) : data.cells.some((cell) => CELL_KEYS[name](cell, value));
+    if (name !== "target" && !values.some(anywhere))
+      throw new BadQuery(
+        `Nothing here has ${name}:${values.join(" or ")}${name === "state" ? `; states are ${Object.keys(STATES).join(", ")}` : ""}.`,
+      );
     const test = (/** @type {Target} */ { id, short }) => values.includes(id) || values.includes(short);
     if (name === "target" && !targets.some(test))
       throw new BadQuery(`No column is called ${values.join(" or ")}; the tab Targets lists them.`);

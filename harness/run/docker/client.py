@@ -10,11 +10,8 @@ import contextlib
 import functools
 import os
 import re
-import shlex
 import shutil
-import signal
 import socket
-import subprocess
 import tempfile
 import threading
 import time
@@ -24,8 +21,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from harness.errors import InfraError
+from harness.run.transport import complaint, kill, output, run_to_end, ssh_line, start
 from harness.scratch import Scratch
-from harness.text import clip
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -36,15 +33,7 @@ CALL_TIMEOUT = 60.0
 _TICK = 0.2
 #: The addresses of the daemons that have answered, and the version of the interface that each speaks.
 MET: dict[str, str] = {}
-#: Characters of a command line in a sentence.
-_LONGEST = 120
 _PREFIX = re.compile(r"^(docker: |Error: |ERROR: )+")
-#: Complaints of ssh, and the remedy for each.
-_SSH_REMEDIES = {
-    "IDENTIFICATION HAS CHANGED": "its host key is not the known one; make sure why, then `ssh-keygen -R`",
-    "Host key verification failed": "its host key is not known here; connect once by hand with ssh, and confirm it",
-    "Permission denied (": "it takes none of your keys; `ssh-copy-id` brings one there",
-}
 #: Docker's words for the architectures of machines.
 ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 _Answer = TypeVar("_Answer")
@@ -82,30 +71,6 @@ def program(host: str = "") -> list[str]:
     return ["docker", "-H", host] if host else ["docker"]
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of the program: the caller's, in which ssh asks for no password."""
-    return {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}
-
-
-def ssh_line(host: str, argv: Sequence[str]) -> list[str]:
-    """Return the words that run a program on the machine at `ssh://...` and ask for no password."""
-    place = urlsplit(host)
-    where = f"{place.username}@{place.hostname}" if place.username else str(place.hostname)
-    port = ["-p", str(place.port)] if place.port else []
-    return [
-        "ssh",
-        "-T",
-        "-o",
-        "BatchMode=yes",
-        "-o",
-        "ConnectTimeout=10",
-        *port,
-        "--",
-        where,
-        shlex.join(argv),
-    ]
-
-
 def address(host: str = "") -> str:
     """Return the daemon's address: a target's host, DOCKER_HOST, or the current context's address; no password."""
     found = host or os.environ.get("DOCKER_HOST") or _of_context(os.environ.get("DOCKER_CONTEXT", ""))
@@ -141,9 +106,6 @@ def ask(
     from docker import APIClient  # noqa: PLC0415  (they take a sixth of a second)
 
     words = _line_to(host)
-    for name in ("docker", words[0]):
-        if shutil.which(name) is None:
-            raise InfraError(f"the program {name} is not installed here")
     where, end = address(host), time.monotonic() + seconds
     with tempfile.TemporaryFile() as said:
         try:
@@ -159,9 +121,7 @@ def ask(
             if not needed():
                 raise InfraError(f"a question to Docker at {where} was given up") from error
             broken = "the line broke off" if isinstance(error, HTTPError) else str(error)
-            why = _complaint(words[0], _text(said).strip() or broken)
-            if time.monotonic() > end:
-                why = f"nothing in {seconds:g} s"
+            why = f"nothing in {seconds:g} s" if time.monotonic() > end else complaint(output(said) or broken)
             raise InfraError(f"Docker does not answer at {where}: {why}") from error
 
 
@@ -175,11 +135,12 @@ def _lines(words: Sequence[str], said: IO[bytes], going: Callable[[], bool]) -> 
             while not closed.is_set():
                 if not going():
                     lines.close()
-                with contextlib.suppress(TimeoutError, InfraError):
-                    line, _ = door.accept()
-                    with line:
+                with contextlib.suppress(TimeoutError), door.accept()[0] as line:
+                    try:
                         if going() and not closed.is_set():
-                            lines.callback(_kill, _start(words, line, line, said))
+                            lines.callback(kill, start(words, line, line, said))
+                    except InfraError as error:
+                        said.write(str(error).encode())
 
     with Scratch(sockets=True) as folder, socket.socket(socket.AF_UNIX) as door:
         door.bind(f"{folder}/docker")
@@ -257,75 +218,26 @@ def reason(text: str) -> str:
     )
 
 
-def _complaint(name: str, said: str) -> str:
-    """Return why a program made no line to a daemon, or why that broke off."""
-    if name == "ssh":
-        return ssh_trouble(said)
-    _, dial, why = said.partition("raw stream connection: ")
-    return f"{_line(why)}; does it run, and may you use it?" if dial else _line(said)
-
-
-def ssh_trouble(text: str) -> str:
-    """Return the complaint of ssh, with its remedy."""
-    remedy = next((remedy for words, remedy in _SSH_REMEDIES.items() if words in text), "")
-    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no answer")
-    return "; ".join(filter(None, (last.rstrip("."), remedy)))
-
-
-def run_to_end(words: Sequence[str], seconds: float = CALL_TIMEOUT) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; raises InfraError if it is missing or too slow.
-
-    Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, does not delay this. It has a
-    session of its own: an interrupt at the terminal must not cut it off, and ssh finds no terminal to ask at.
-    """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = _start(words, subprocess.DEVNULL, out, err)
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            shown = clip(shlex.join(words).partition("\n")[0], _LONGEST)
-            raise InfraError(f"{shown} was not done after {seconds:g} s") from None
-        finally:
-            _kill(process)
-        return subprocess.CompletedProcess(words, process.returncode, _text(out), _text(err))
-
-
-def _start(words: Sequence[str], stdin: Any, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
-    try:
-        return subprocess.Popen(
-            words, stdin=stdin, stdout=stdout, stderr=stderr, env=environment(), start_new_session=True
-        )
-    except FileNotFoundError:
-        raise InfraError(f"the program {words[0]} is not installed here") from None
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode("utf-8", "replace")
-
-
 def daemon(host: str = "") -> Daemon:
-    """Ask the daemon who it is; raises InfraError when it does not answer."""
+    """Ask the daemon who it is; raises InfraError when it does not answer, or no program could run containers."""
+    if shutil.which("docker") is None:
+        raise InfraError("the program docker is not installed here")
     try:
         info: Mapping[str, Any] = ask(lambda api: api.info(), host, 20.0)
     except DaemonRefused as error:
         raise InfraError(f"Docker does not answer at {address(host)}: {error}") from error
-    machine = str(info.get("Architecture", ""))
-    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    machine = info.get("Architecture", "")
     return Daemon(
-        version=str(info.get("ServerVersion", "")),
-        name=str(info.get("Name", "")),
+        version=info.get("ServerVersion", ""),
+        name=info.get("Name", ""),
         architecture=ARCHITECTURES.get(machine, machine),
         nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
         address=address(host),
         desktop=info.get("OperatingSystem") == "Docker Desktop",
-        filters=any("name=seccomp" in each and "profile=unconfined" not in each for each in options),
+        filters=any(
+            "name=seccomp" in each and "profile=unconfined" not in each
+            for each in info.get("SecurityOptions") or ()
+        ),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import shutil
 import tarfile
 import uuid
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InfraError
-from harness.run.docker.client import DaemonRefused, ask, environment, program, reason
+from harness.run.docker.client import DaemonRefused, ask, program, reason
 from harness.run.docker.reaper import PROJECT_LABEL, inspect, labels, remove
-from harness.run.transport import ExitStatus, ProcessTransport, signal_name
+from harness.run.transport import ExitStatus, ProcessTransport, no_questions, signal_name
 
 #: Neither root nor an account that owns anything in an image or on a host that mounts one.
 USER = "65534:65534"
@@ -126,14 +125,7 @@ class DockerTransport(ProcessTransport):
     """The agent as the command of a container of its own, behind the program `docker`."""
 
     def __init__(self, options: Options, *, target: str, run: str = "", host: str = "") -> None:
-        """Start it; raises InfraError without a `docker` program.
-
-        A refusal of the daemon shows in `exit_status`, as the end of the agent.
-        """
-        if shutil.which("docker") is None:
-            raise InfraError(
-                "the program docker, which runs containers, is not installed here; or run with --via venv"
-            )
+        """Start it; a refusal of the daemon shows in `exit_status`, as the end of the agent."""
         #: Chosen here: the daemon may make a container and go before it has named it.
         self.name = f"{PROJECT_LABEL}-{uuid.uuid4().hex[:12]}"
         self._target, self._host = target, host
@@ -141,7 +133,7 @@ class DockerTransport(ProcessTransport):
         words = [*program(host), "run", "-i", "--pull", "never", "--name", self.name]
         for name, value in labels(target, run).items():
             words += ["--label", f"{name}={value}"]
-        super().__init__([*words, *arguments(options)], environment=environment())
+        super().__init__([*words, *arguments(options)], environment=no_questions())
 
     def place(self, folder: Path, files: Sequence[str]) -> str:
         """Bring files in pieces into a volume of the container's, over the daemon's own line, and return its folder."""
@@ -191,18 +183,16 @@ class DockerTransport(ProcessTransport):
 
 
 def archive(folder: Path, files: Sequence[str]) -> Iterator[bytes]:
-    """Yield files that everybody may read as a tar archive, in pieces; raises InfraError for one that shrinks."""
+    """Yield files that everybody may read as a tar archive, in pieces; raises InfraError for one whose size changes."""
     for name in files:
         try:
             with (folder / name).open("rb") as file:
                 entry = tarfile.TarInfo(name)
                 entry.size, entry.mode = os.fstat(file.fileno()).st_size, 0o444
                 yield entry.tobuf()
-                for place in range(0, entry.size, _PIECE):
-                    piece = file.read(min(_PIECE, entry.size - place))
-                    if len(piece) < min(_PIECE, entry.size - place):
-                        raise InfraError(f"{name} became shorter meanwhile")
-                    yield piece
+                yield from iter(lambda: file.read(_PIECE), b"")
+                if file.tell() != entry.size:
+                    raise InfraError(f"{name} changed its size meanwhile")
                 yield bytes(-entry.size % tarfile.BLOCKSIZE)
         except OSError as error:
             raise InfraError(str(error)) from error

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import InfraError
-from harness.run.docker.client import DaemonRefused, Event, ask, daemon, follow, program, reason, run_to_end
+from harness.run.docker.client import DaemonRefused, Event, ask, daemon, follow, program, reason
 from harness.run.docker.container import USER
+from harness.run.transport import run_to_end
 
 #: Seconds for a build, and for a pull: some 10 GB over a slow line.
 _BUILDING, _PULLING = 3600.0, 12 * 3600.0
@@ -23,8 +24,8 @@ _FIRST, _WHOLE = (
     ("Pulling fs layer", "Already exists"),
     ("Download complete", "Pull complete", "Already exists"),
 )
-#: What a registry says of an image that is not for this caller.
-_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+#: The states of HTTP in which a registry has no image for this caller.
+_REFUSED = (400, 401, 403, 404)
 #: The exit code of `docker run` if it started nothing.
 _NOT_RUN = 125
 
@@ -90,17 +91,17 @@ def pull_image(
     or when `needed` returns False: then the daemon gives the pull up as well.
     """
     layers: dict[str, str] = {}
-    told = -1
+    told: set[int] = set()
 
     def hear(event: Event) -> None:
-        nonlocal told
         layer, state = event.get("id", ""), event.get("status", "")
-        if layer in layers or state in _FIRST:
+        if state in _FIRST:
             layers[layer] = state
-        if layers and state not in _FIRST:
+        elif layer in layers:
+            layers[layer] = state
             whole = sum(state in _WHOLE for state in layers.values())
-            if whole * 10 // len(layers) > told:
-                told = whole * 10 // len(layers)
+            if (tenth := whole * 10 // len(layers)) not in told:
+                told.add(tenth)
                 tell(f"pulling {reference}: {whole} of {len(layers)} layers")
 
     name = canonical(reference)
@@ -116,27 +117,23 @@ def pull_image(
         raise _refusal(
             str(error), unreachable=not (layers or _answers(error, name, host)), begun=bool(layers)
         ) from error
-    image = find_image(reference, platform, host)
-    if image is None:
-        raise ImageRefused(f"the registry has it for another platform than {platform}")
-    return image
+    return _made(reference, platform, host)
 
 
 def _answers(error: DaemonRefused, name: str, host: str) -> bool:
-    """Tell whether the registry of a failed pull answers, be it that it has no such image or lets nobody in.
+    """Tell whether the registry of a failed pull answers, be it that it has the image for other platforms alone.
 
-    The daemon has one status for a silent registry and for one that asks for a login, until it is asked for the
-    image's description.
+    The daemon has one status for that and for a registry that is silent, until it is asked for the image's description.
+    Podman cannot be asked so: its registries all seem to answer. To Docker 20.10 one that wants a login, and is given
+    none, seems silent.
     """
-    status = error.status
-    if status not in _REFUSED:
-        try:
-            ask(lambda api: api.inspect_distribution(name), host)  # type: ignore[no-untyped-call]
-        except DaemonRefused as said:
-            status = said.status
-        else:
-            return True
-    return status in _REFUSED
+    if error.status in _REFUSED:
+        return True
+    try:
+        ask(lambda api: api.inspect_distribution(name), host)  # type: ignore[no-untyped-call]
+    except DaemonRefused as said:
+        return said.status in _REFUSED
+    return True
 
 
 def build_image(  # noqa: PLR0913  (all named; each is an option of `docker build`)
@@ -173,9 +170,13 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
             )
         except DaemonRefused as error:
             raise _refusal(" ".join(f"{''.join(log)} {error}".split())[-800:]) from error
-    image = find_image(tag, platform, host)
+    return _made(tag, platform, host)
+
+
+def _made(reference: str, platform: str, host: str) -> Image:
+    image = find_image(reference, platform, host)
     if image is None:
-        raise ImageRefused(f"the build made an image for another platform than {platform}")
+        raise ImageRefused(f"it is an image for another platform than {platform}")
     return image
 
 
@@ -205,7 +206,6 @@ def _write_context(archive: IO[bytes], dockerfile: Path, context: Path | None) -
 
     def owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = 0
-        entry.uname = entry.gname = "root"
         entry.mode |= 0o555 if entry.isdir() or entry.mode & 0o100 else 0o444
         return entry
 

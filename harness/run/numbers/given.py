@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -79,12 +79,8 @@ def check_expected(label: str, model: onnx.ModelProto, arrays: Mapping[str, Arra
     for name, array in arrays.items():
         if name not in outputs:
             raise HandledError(f"{label}: has no output {name!r}; {did_you_mean(name, list(outputs))}")
-        if outputs[name].HasField("shape") and not _may_be(outputs[name].shape.dim, array.shape):
-            said = [dim.dim_value if dim.HasField("dim_value") else "?" for dim in outputs[name].shape.dim]
-            own, given = ("x".join(map(str, each)) or "a scalar" for each in (said, array.shape))
-            raise HandledError(
-                f"{label}: output {name!r} is {own} and what is expected has {given}; give an array of that shape"
-            )
+        if outputs[name].HasField("shape"):
+            _check_shape(label, name, outputs[name].shape, array)
         # An infinity may be meant: its place is not compared. Infinities alone would agree with anything.
         if array.dtype.kind == "f" and array.size and (np.isnan(array).any() or np.isinf(array).all()):
             raise HandledError(
@@ -92,20 +88,28 @@ def check_expected(label: str, model: onnx.ModelProto, arrays: Mapping[str, Arra
             )
 
 
-def _may_be(dims: Sequence[onnx.TensorShapeProto.Dimension], shape: tuple[int, ...]) -> bool:
-    """Tell whether a shape fits one of which some extents may not be known."""
-    known = [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
-    return len(known) == len(shape) and all(
-        each in (None, extent) for each, extent in zip(known, shape, strict=True)
-    )
+def _check_shape(label: str, name: str, shape: onnx.TensorShapeProto, array: Array) -> None:
+    """Raise HandledError unless an array fits a shape of which some extents may not be known."""
+    known = [dim.dim_value if dim.HasField("dim_value") else "?" for dim in shape.dim]
+    if len(known) != array.ndim or any(
+        each not in ("?", extent) for each, extent in zip(known, array.shape, strict=True)
+    ):
+        raise HandledError(
+            f"{label}: output {name!r} is {_sizes(known)} and what is expected has {_sizes(array.shape)}; "
+            "give an array of that shape"
+        )
+
+
+def _sizes(extents: Iterable[object]) -> str:
+    return "x".join(map(str, extents)) or "a scalar"
 
 
 def _check_one(label: str, name: str, array: Array, size: tuple[str, tuple[int, ...]], option: str) -> None:
     dtype, shape = size
     if array.shape != shape:
-        own, given = ("x".join(map(str, each)) or "a scalar" for each in (shape, array.shape))
         raise HandledError(
-            f"{label}: input {name!r} is {own} and {option} has {given}; give that; --shapes is for dynamic ones"
+            f"{label}: input {name!r} is {_sizes(shape)} and {option} has {_sizes(array.shape)}; give that; "
+            "--shapes is for dynamic ones"
         )
     if array.dtype != dtype_of(dtype):
         raise HandledError(
@@ -132,7 +136,7 @@ def check_calibration(
 def _batches(label: str, name: str, array: Array, dtype: str, shape: tuple[int, ...]) -> Array:
     batches = array[None] if array.shape == shape else array
     if batches.shape[1:] != shape or batches.ndim != len(shape) + 1 or not len(batches):
-        own, given = ("x".join(map(str, each)) or "a scalar" for each in (shape, array.shape))
+        own, given = _sizes(shape), _sizes(array.shape)
         if array.shape[1:] == shape:
             raise HandledError(f"{label} holds no batch of input {name!r}")
         raise HandledError(

@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 from onnx.reference.op_run import OpRun
-from onnx.reference.ops import op_conv_transpose, op_grid_sample, op_loop, op_resize, op_roi_align
+from onnx.reference.ops import (
+    op_conv_transpose,
+    op_grid_sample,
+    op_layer_normalization,
+    op_loop,
+    op_resize,
+    op_rms_normalization,
+    op_roi_align,
+)
 
 from harness.run.numbers.wire import Array
 
@@ -25,8 +33,6 @@ class Doubtful(Exception):
 
 class DequantizeLinear(OpRun):
     """DequantizeLinear of opsets 10 to 18, which the reference evaluator lacks; it finds it by this name."""
-
-    op_domain = ""
 
     def _run(
         self,
@@ -48,8 +54,6 @@ class DequantizeLinear(OpRun):
 class GatherElements(OpRun):
     """GatherElements of any number of choices; the evaluator's own chooses among 64 at most."""
 
-    op_domain = ""
-
     def _run(self, data: Array, indices: Array, axis: int = 0) -> tuple[Array]:
         held = [
             slice(None) if at == axis % data.ndim else slice(each) for at, each in enumerate(indices.shape)
@@ -60,53 +64,30 @@ class GatherElements(OpRun):
 class GridSample(op_grid_sample.GridSample):
     """GridSample of opsets 16 to 19, whose modes have names that the evaluator lacks."""
 
-    op_domain = ""
-
     def _run(self, x: Array, grid: Array, mode: str = "", **others: Any) -> tuple[Array]:  # type: ignore[override]  # noqa: ANN401
         newer = {"bilinear": "linear", "bicubic": "cubic"}
         sampled: tuple[Array] = super()._run(x, grid, mode=newer.get(mode, mode), **others)  # type: ignore[no-untyped-call]
         return sampled
 
 
-class LayerNormalization(OpRun):
+class LayerNormalization(op_layer_normalization.LayerNormalization):
     """LayerNormalization in FP32, as its stash_type says; the evaluator's own overflows once squares leave FP16."""
 
-    op_domain = ""
-
-    def _run(
-        self,
-        x: Array,
-        scale: Array,
-        bias: Array | None = None,
-        axis: int = -1,
-        epsilon: float = 1e-5,
-        **_stash: object,
-    ) -> tuple[Array, Array, Array]:
-        over = tuple(range(axis % x.ndim, x.ndim))
-        mean = x.mean(over, np.float32, keepdims=True)
-        centred = x.astype(np.float32) - mean
-        inverse = np.reciprocal(np.sqrt(np.square(centred).mean(over, keepdims=True) + epsilon))
-        result = centred * inverse * scale
-        return (result if bias is None else result + bias).astype(x.dtype), mean, inverse
+    def _run(self, x: Array, *rest: Any, **others: Any) -> tuple[Array, ...]:  # type: ignore[override]  # noqa: ANN401
+        result, *more = super()._run(x.astype(np.float32), *rest, **others)  # type: ignore[no-untyped-call]
+        return (result.astype(x.dtype), *more)
 
 
-class RMSNormalization(OpRun):
+class RMSNormalization(op_rms_normalization.RMSNormalization):
     """RMSNormalization in FP32, for the same reason."""
 
-    op_domain = ""
-
-    def _run(
-        self, x: Array, scale: Array, axis: int = -1, epsilon: float = 1e-5, **_stash: object
-    ) -> tuple[Array]:
-        over, wide = tuple(range(axis % x.ndim, x.ndim)), x.astype(np.float32)
-        result = wide / np.sqrt(np.square(wide).mean(over, keepdims=True) + epsilon) * scale
+    def _run(self, x: Array, *rest: Any, **others: Any) -> tuple[Array]:  # type: ignore[override]  # noqa: ANN401
+        (result,) = super()._run(x.astype(np.float32), *rest, **others)  # type: ignore[no-untyped-call]
         return (result.astype(x.dtype),)
 
 
 class BatchNormalization(OpRun):
     """BatchNormalization of inference before opset 14; the evaluator's own takes the mean of the batch."""
-
-    op_domain = ""
 
     def _run(  # noqa: PLR0913, PLR0917
         self,
@@ -127,8 +108,6 @@ class BatchNormalization(OpRun):
 
 class _Flattening(OpRun):
     """Softmax and its kin before opset 13: over all axes from `axis` on, by default from the second."""
-
-    op_domain = ""
 
     def _run(self, x: Array, **_axis: object) -> tuple[Array]:
         axis = next((int(item.i) for item in self.onnx_node.attribute if item.name == "axis"), 1)
@@ -166,8 +145,6 @@ class Hardmax(_Flattening):
 class RoiAlign(op_roi_align.RoiAlign):
     """RoiAlign before opset 16, which does not shift by half a pixel."""
 
-    op_domain = ""
-
     def _run(self, *inputs: Array, **others: Any) -> tuple[Array]:  # noqa: ANN401
         others["coordinate_transformation_mode"] = "output_half_pixel"
         found: tuple[Array] = super()._run(*inputs, **others)  # type: ignore[no-untyped-call]
@@ -177,16 +154,12 @@ class RoiAlign(op_roi_align.RoiAlign):
 class GlobalMaxPool(OpRun):
     """GlobalMaxPool of any rank; the evaluator's own takes two axes whatever there are."""
 
-    op_domain = ""
-
     def _run(self, x: Array) -> tuple[Array]:
         return (np.asarray(x.max(tuple(range(2, x.ndim)), keepdims=True)),)
 
 
 class GlobalLpPool(OpRun):
     """GlobalLpPool, which the evaluator lacks."""
-
-    op_domain = ""
 
     def _run(self, x: Array, p: int = 2) -> tuple[Array]:
         powers = np.abs(x) ** p
@@ -195,8 +168,6 @@ class GlobalLpPool(OpRun):
 
 class LRN(OpRun):
     """LRN over all channels; the evaluator's own takes as many channels as the batch has items."""
-
-    op_domain = ""
 
     def _run(
         self, x: Array, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int = 1
@@ -210,16 +181,12 @@ class LRN(OpRun):
 class Loop(op_loop.Loop):
     """Loop whose condition may be left out, and is then true; the evaluator's own does not run it at all."""
 
-    op_domain = ""
-
     def _run(self, M: Array | None, cond: Array | None, *args: Any, **others: Any) -> Any:  # noqa: ANN401, N803
         return super()._run(M, np.array(True) if cond is None else cond, *args, **others)  # type: ignore[no-untyped-call]
 
 
 class ConvTranspose(op_conv_transpose.ConvTranspose):
     """ConvTranspose with `output_shape`, from which the pads follow; the evaluator's own takes them for zero."""
-
-    op_domain = ""
 
     def _run(self, x: Array, *rest: Any, **others: Any) -> tuple[Array]:  # type: ignore[override]  # noqa: ANN401
         if others.get("output_shape") and others.get("auto_pad") in (None, "NOTSET"):
@@ -231,8 +198,6 @@ class ConvTranspose(op_conv_transpose.ConvTranspose):
 
 class Resize(op_resize.Resize):
     """Resize, but for corners aligned at a scale without a whole size: before or after rounding is left open."""
-
-    op_domain = ""
 
     def _run(self, x: Array, *rest: Any, **others: Any) -> Any:  # type: ignore[override]  # noqa: ANN401
         scales = rest[1] if len(rest) > 1 else None

@@ -1,7 +1,12 @@
-"""The outputs expected of a model, those of the ONNX reference evaluator, and how far an engine's are from them."""
+"""The outputs expected of a model, those of the ONNX reference evaluator, and how far an engine's are from them.
+
+Two runtimes order scores that nearly tie otherwise, each rightly: rows of outputs behind TopK, NonMaxSuppression or a
+sort are put where those are that they match, and not compared by their places.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +15,20 @@ import numpy as np
 import onnx
 from onnx.inliner import inline_local_functions
 
-from harness.case.graph_reader import opsets, sorted_nodes
+from harness.case.graph_reader import GraphReader, opsets, sorted_nodes
 from harness.case.model import effective_name
 from harness.record.outcome import Accuracy
-from harness.run.numbers.ranked import matched, ranked_outputs
 from harness.run.numbers.wire import Array, is_carried
 
 #: Domains whose operators the reference evaluator knows.
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
+_RANKING = frozenset({"TopK", "NonMaxSuppression"})
+#: Operators that join all rows into something else.
+_JOINING = ("Reduce", "Arg", "MatMul", "Gemm", "Conv", "CumSum")
+#: Rows of which all pairs are compared.
+_MOST_ROWS = 1024
+#: How far rows may be apart that match, and scores that tie, as a part of the largest value.
+_LIKE, _TIE = 1e-2, 1e-3
 
 
 @dataclass(frozen=True)
@@ -59,8 +70,7 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     )
     if foreign:
         return Reference(None, f"the reference evaluator does not know {', '.join(foreign)}")
-    names = [value.name for value in model.graph.output]
-    names += [name for name in also if name not in names]
+    names = list(dict.fromkeys([*(value.name for value in model.graph.output), *also]))
     values = _evaluated(model, names, inputs)
     if isinstance(values, Reference):
         return values
@@ -198,3 +208,76 @@ def _cosine(left: Array, right: Array) -> float:
     left, right = left / scale[0], right / scale[1]
     cosine = float(left @ right) / float(np.sqrt((left @ left) * (right @ right)))
     return min(1.0, max(-1.0, cosine))
+
+
+def ranked_outputs(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the outputs that a rank orders: behind TopK or NonMaxSuppression, with nothing that joins their rows."""
+    reader, behind = GraphReader(model.graph), set[str]()
+    for node in reader.nodes:
+        ranks = node.op_type in _RANKING
+        if ranks or (not behind.isdisjoint(node.input) and not node.op_type.startswith(_JOINING)):
+            behind.update(filter(None, node.output))
+    return frozenset(behind & reader.outputs)
+
+
+def matched(expected: Mapping[str, Array], actual: Mapping[str, Array | None]) -> dict[str, Array | None]:
+    """Return outputs of one ranked list with their rows where those are that they match best, all by one order.
+
+    The order is that of the output which tells most of a row: its widest. Without a list of one length it is left as
+    it is.
+    """
+    found = dict(actual)
+    for (batches, many), pairs in _lists(expected, actual).items():
+        if not 1 < many <= _MOST_ROWS:
+            continue
+        wanted, got = (
+            np.concatenate([each.astype(np.float64).reshape(batches, many, -1) for each in side], axis=2)
+            for side in zip(*pairs.values(), strict=True)
+        )
+        moved = np.stack([_moved(*rows) for rows in zip(wanted, got, strict=True)])
+        ends = np.cumsum([each.size // (batches * many) for each, _ in pairs.values()])
+        for name, columns in zip(pairs, np.split(moved, ends[:-1], axis=2), strict=True):
+            own = pairs[name][1]
+            found[name] = columns.reshape(own.shape).astype(own.dtype)
+    return found
+
+
+def _lists(
+    expected: Mapping[str, Array], actual: Mapping[str, Array | None]
+) -> dict[tuple[int, int], dict[str, tuple[Array, Array]]]:
+    """Return pairs of outputs by the list that they are columns of: by its batches and its length."""
+    lists: dict[tuple[int, int], dict[str, tuple[Array, Array]]] = {}
+    for name, wanted in expected.items():
+        got = actual.get(name)
+        if got is not None and got.shape == wanted.shape and wanted.ndim and wanted.size:
+            axis = min(1, wanted.ndim - 1)
+            key = (math.prod(wanted.shape[:axis]), wanted.shape[axis])
+            lists.setdefault(key, {})[name] = (wanted, got)
+    return lists
+
+
+def _moved(wanted: Array, got: Array) -> Array:
+    """Return rows in the order in which they match; those that tie with the last may be any, and are left out."""
+    moved, scale = got[_order(wanted, got)], np.abs(wanted).max(axis=0)
+    with np.errstate(invalid="ignore"):
+        scores = [at for at in range(wanted.shape[1]) if scale[at] and (np.diff(wanted[:, at]) <= 0).all()]
+        for at in scores:
+            tied = [np.abs(rows[:, at] - wanted[-1, at]) <= _TIE * scale[at] for rows in (wanted, moved)]
+            moved = np.where((tied[0] & tied[1])[:, None], wanted, moved)
+    return moved
+
+
+def _order(wanted: Array, got: Array) -> Array:
+    """Return the order of rows that brings each to one that it matches: the nearest that is left."""
+    scale = np.maximum(np.abs(wanted).max(axis=0), np.finfo(np.float64).tiny)
+    wanted, got = np.nan_to_num(wanted / scale), np.nan_to_num(got / scale)
+    order, left = np.full(len(wanted), -1), np.ones(len(wanted), bool)
+    # The surest first: a row without its like takes what is left at the end.
+    near = np.stack([np.abs(got - row).max(axis=1) for row in wanted])
+    for at in np.argsort(near.min(axis=1), kind="stable"):
+        distance = np.where(left, near[at], np.inf)
+        best = at if left[at] and distance[at] <= distance.min() else int(distance.argmin())
+        if distance[best] <= _LIKE:
+            order[at], left[best] = best, False
+    order[order < 0] = np.flatnonzero(left)
+    return order

@@ -105,28 +105,28 @@ def locked(  # noqa: PLR0913  (each by its name)
     say so.
     """
     folder = directory or cache_dir() / "locks"
-    names = [f"{name}.{place}" if place else name for place in range(places)]
     with contextlib.ExitStack() as held:
-        handles = [held.enter_context(_opened(folder, each)) for each in names]
-        line = contextlib.ExitStack()
-        held.enter_context(line)
-        is_first = line.enter_context(_stand_in_line(folder, name)) if in_line else lambda: True
-        end = time.monotonic() + timeout
-        while not (is_first() and any(_try_lock(handle, shared=shared) for handle in handles)):
-            if time.monotonic() > end:
-                raise InfraError(f"another process has held {folder / name}.lock for {timeout:g} s")
-            if not needed():
-                raise InfraError(f"the wait for {folder / name}.lock was given up")
-            time.sleep(0.05)
-        line.close()
+        handles = [held.enter_context(_opened(folder, each)) for each in _names(name, places)]
+        with _stand_in_line(folder, name) if in_line else contextlib.nullcontext(lambda: True) as is_first:
+            end = time.monotonic() + timeout
+            while not (is_first() and any(_try_lock(handle, shared=shared) for handle in handles)):
+                if time.monotonic() > end:
+                    raise InfraError(f"another process has held {folder / name}.lock for {timeout:g} s")
+                if not needed():
+                    raise InfraError(f"the wait for {folder / name}.lock was given up")
+                time.sleep(0.05)
         yield
+
+
+def _names(name: str, places: int) -> list[str]:
+    return [name, *(f"{name}.{place}" for place in range(1, places))]
 
 
 def holders(name: str, places: int, *, shared: bool = True) -> int:
     """Return how many of a lock's places are taken now; unless `shared` those count, too, that share it."""
-    folder, taken = cache_dir() / "locks", 0
-    for place in range(places):
-        with _opened(folder, f"{name}.{place}" if place else name) as handle:
+    taken = 0
+    for each in _names(name, places):
+        with _opened(cache_dir() / "locks", each) as handle:
             taken += not _try_lock(handle, shared=shared)
     return taken
 

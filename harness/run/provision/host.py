@@ -15,7 +15,8 @@ from pathlib import Path
 from harness.errors import InfraError
 from harness.matrix import Target
 from harness.run.docker import Daemon, address, daemon
-from harness.run.docker.client import ARCHITECTURES, run_to_end, ssh_line, ssh_trouble
+from harness.run.docker.client import ARCHITECTURES
+from harness.run.transport import complaint, run_to_end, ssh_line
 
 #: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
 EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
@@ -149,7 +150,7 @@ def run_there(host: str, argv: Sequence[str]) -> str:
     """Run a program on the machine at `ssh://...` and return its output; raises InfraError if it is not reached."""
     done = run_to_end(ssh_line(host, argv), _PATIENCE)
     if done.returncode == 255:  # noqa: PLR2004  (ssh's own trouble)
-        raise InfraError(f"{address(host)} does not answer: {ssh_trouble(done.stderr)}")
+        raise InfraError(f"{address(host)} does not answer: {complaint(done.stderr)}")
     return done.stdout
 
 

@@ -20,7 +20,7 @@ from harness.run.provision import packages
 from harness.run.provision.cache import locked
 from harness.run.provision.host import Host
 from harness.run.provision.model import BrokenOff, Environment, NeedsPull, NotMade, Unavailable, Unreachable
-from harness.run.provision.packages import asked_for, shim_line
+from harness.run.provision.packages import shim_line, wheels_of
 from harness.run.provision.requirements import architecture
 from harness.shipped import installed, shipped
 
@@ -148,15 +148,14 @@ def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]
     context = packages.by_hand(target, "image")
     fill = ["uv", *packages.site_command(target, str(context / "site"))]
     path_file = f"echo {packages.ENGINE_FOLDER} > {shlex.quote(str(context / 'engine.pth'))}"
-    shim = (shim_line(context / "site"),) if asked_for(target.packages).shim else ()
+    shim = (shim_line(context / "site"),) if wheels_of(target.packages).shim else ()
     return (shlex.join(fill), *shim, path_file, shlex.join([*build, str(context)]))
 
 
 def _built(
     target: Target, build: Build, tag: str, obtain_base: Callable[[], Image], *, allow_build: bool
 ) -> tuple[Image, tuple[str, ...]]:
-    base = base_image(target)
-    present = docker.find_image(base, target.docker_platform, target.host)
+    present = docker.find_image(base_image(target), target.docker_platform, target.host)
     image = docker.find_image(tag, target.docker_platform, target.host)
     # The image is out of date when its base was rebuilt under the same name, but not when the base was deleted.
     current = image is not None and (present is None or image.labels.get(_BASE_LABEL) == present.id)
@@ -164,9 +163,12 @@ def _built(
         raise NotMade(f"needs image {tag} to be built, which was not allowed")
     made = packages.site(target, allow_build=allow_build) if build.kind == "packages" else None
     context, pins = made or (_DOCKERFILES, ())
-    if image is not None and current:
-        return image, pins
-    under = present or obtain_base()
+    if image is None or not current:
+        image = _build(target, build, tag, present or obtain_base(), context)
+    return image, pins
+
+
+def _build(target: Target, build: Build, tag: str, under: Image, context: Path) -> Image:
     try:
         built = docker.build_image(
             tag,
@@ -180,8 +182,8 @@ def _built(
     except ImageRefused as error:
         raise Unavailable(f"needs image {tag}, which cannot be built: {error}") from error
     if build.kind == "packages":
-        _try_python(target, tag, base)
-    return built, pins
+        _try_python(target, tag, base_image(target))
+    return built
 
 
 def _try_python(target: Target, tag: str, base: str) -> None:

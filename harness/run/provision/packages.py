@@ -17,7 +17,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -31,6 +30,7 @@ from harness.matrix import Target
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir, make_once
 from harness.run.provision.model import NotMade, Unavailable, Unreachable
 from harness.run.provision.requirements import architecture
+from harness.run.transport import run_to_end
 
 #: Bumped when the layout of a cached environment changes.
 _LAYOUT = 1
@@ -63,29 +63,27 @@ class Wheels:
     shim: bool = False
 
 
-def wheels_of(packages: Sequence[str], index: str = _INDEX) -> Wheels:
-    """Return the wheels in place of `packages`, which stay as they are without a source package of TensorRT."""
+def wheels_of(packages: Sequence[str]) -> Wheels:
+    """Return the wheels in place of `packages`, which stay as they are without a source package of TensorRT.
+
+    The index is the one that this machine is set up for.
+    """
     pins: list[str] = []
     named: list[str] = []
     for pin in packages:
-        source = _SOURCE.fullmatch(pin)
-        if source is None:
+        if source := _SOURCE.fullmatch(pin):
+            # The libraries' packages of the same name on the public index are stubs that fetch the wheel while they
+            # are built: those are not wanted either.
+            parts = [f"{source[1]}-libs", f"{source[1]}-bindings"]
+            named += parts
+            pins += [f"{part}=={source[2]}" for part in parts]
+        else:
             pins.append(pin)
-            continue
-        name, version = source.groups()
-        # The libraries' packages of the same name on the public index are stubs that fetch the wheel while they are
-        # built: those are not wanted either.
-        named += (parts := [f"{name}-libs", f"{name}-bindings"])
-        pins += [f"{part}=={version}" for part in parts]
     if not named:
         return Wheels((), tuple(pins))
+    index = os.environ.get(INDEX_VARIABLE) or _INDEX
     only = [word for name in named for word in ("--only-binary", name)]
     return Wheels(("--extra-index-url", index, *only), tuple(pins), shim=True)
-
-
-def asked_for(packages: Sequence[str]) -> Wheels:
-    """Return the same with the index that this machine is set up for."""
-    return wheels_of(packages, os.environ.get(INDEX_VARIABLE) or _INDEX)
 
 
 def write_shim(site_packages: Path) -> None:
@@ -145,7 +143,7 @@ def venv_commands(target: Target, folder: Path) -> tuple[list[str], ...]:
     """Return the arguments of each call of `uv` that makes the target's virtual environment in `folder`."""
     # Relocatable, as it is made under another name than it is used by.
     create = ["venv", "--relocatable", "--allow-existing", "--python", target.python, str(folder)]
-    wheels = asked_for(target.packages)
+    wheels = wheels_of(target.packages)
     python = str(folder / "bin" / "python")
     return create, ["pip", "install", "--python", python, *wheels.options, *wheels.pins]
 
@@ -153,14 +151,14 @@ def venv_commands(target: Target, folder: Path) -> tuple[list[str], ...]:
 def venv_shim(target: Target, folder: Path) -> tuple[str, ...]:
     """Return the line of a shell that writes the module that no wheel of the target holds, if there is one."""
     site_packages = folder / "lib" / f"python{target.python}" / "site-packages"
-    return (shim_line(site_packages),) if asked_for(target.packages).shim else ()
+    return (shim_line(site_packages),) if wheels_of(target.packages).shim else ()
 
 
 def site_command(target: Target, folder: str) -> list[str]:
     """Return the arguments of `uv` that fill `folder` with the target's packages for its platform."""
     wheels = _WHEELS[architecture(target)]
     options = ["--target", folder, "--python-platform", wheels, "--python-version", target.python]
-    asked = asked_for(target.packages)
+    asked = wheels_of(target.packages)
     # Native code that is compiled here would be for this machine.
     options += ["--only-binary", ":all:"]
     for source in filter(None, map(_RTX_SOURCE.fullmatch, asked.pins)):
@@ -185,9 +183,11 @@ def _make_site(target: Target, partial: Path) -> None:
 
 
 def _finish(target: Target, root: Path, site_packages: Path) -> None:
-    if asked_for(target.packages).shim:
+    if wheels_of(target.packages).shim:
         write_shim(site_packages)
-    _write_pins(root, site_packages)
+    found = importlib.metadata.distributions(path=[str(site_packages)])
+    pins = sorted(f"{canonicalize_name(each.metadata['Name'])}=={each.version}" for each in found)
+    (root / _PINS).write_text(json.dumps(pins, indent=1) + "\n", encoding="utf-8")
 
 
 def _uv_program() -> str:
@@ -211,12 +211,7 @@ def _uv_environment() -> dict[str, str]:
 
 def _uv(target: Target, arguments: Sequence[str]) -> None:
     command = [_uv_program(), "--no-progress", "--color", "never", *arguments]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT, check=False, env=_uv_environment()
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InfraError(f"uv {arguments[0]} did not finish: {error}") from error
+    done = run_to_end(command, _TIMEOUT, _uv_environment())
     if done.returncode == 0:
         return
     # The place of its search is not the reason of its failure.
@@ -250,12 +245,6 @@ def _make_once(root: Path, make: Callable[[Path], None], needed: str, *, allow_b
     if not allow_build and not whole(root):
         raise NotMade(f"needs {root} to be made, which was not allowed")
     make_once(root, make, whole=whole)
-
-
-def _write_pins(root: Path, packages: Path) -> None:
-    found = importlib.metadata.distributions(path=[str(packages)])
-    pins = sorted(f"{canonicalize_name(each.metadata['Name'])}=={each.version}" for each in found)
-    (root / _PINS).write_text(json.dumps(pins, indent=1) + "\n", encoding="utf-8")
 
 
 def _pins(root: Path) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from harness.errors import HandledError
 from harness.matrix import Target
 from harness.run import docker
-from harness.run.docker import ALL_GPUS, Daemon, DockerTransport, Options, command_line
+from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
 from harness.run.provision import packages
 from harness.run.provision.host import Host, HostGpu, look_at_host, look_there
 from harness.run.provision.images import Pulling, prepare_image
@@ -81,18 +81,14 @@ def prepare(
     if target.untrusted and via == "auto":
         via = "docker"
     host = host or _looked_at(target, via)
-    lacking = can_run(target, host, via)
-    if lacking is not None:
+    if lacking := can_run(target, host, via):
         away = target.host and via != "venv" and host.docker is None
         raise (Unreachable if away else Unavailable)(lacking)
     image = partial(prepare_image, target, host, pulling, allow_build=allow_build)
     made = _prepare(target, via, host, image, allow_build=allow_build)
     dealt = dealt_gpus(target, host)
-    gpus = tuple(gpu.uuid for gpu in dealt)
-    if made.via == "docker" and host.docker is not None:
-        gpus = _container_gpus(target, host, host.docker, gpus)
-    device = _device(target, host, dealt, replace(made, gpus=gpus))
-    return replace(made, gpus=gpus, device=device)
+    made = replace(made, gpus=_given_gpus(target, host, made, tuple(gpu.uuid for gpu in dealt)))
+    return replace(made, device=_device(target, host, dealt, made))
 
 
 def _device(target: Target, host: Host, dealt: tuple[HostGpu, ...], made: Environment) -> str:
@@ -101,15 +97,18 @@ def _device(target: Target, host: Host, dealt: tuple[HostGpu, ...], made: Enviro
         return UNKNOWN
     if target.platform == "jetson":
         return f"Jetson Linux {host.jetson}" if host.jetson else UNKNOWN
-    if made.via == "venv":
-        # Without a GPU of its own it still sees the machine's.
-        shown = dealt or host.gpus
-    else:
-        shown = host.gpus if made.gpus == ALL_GPUS else tuple(gpu for gpu in dealt if gpu.uuid in made.gpus)
+    shown = _shown(host, dealt, made)
     if made.gpus and not shown:
         return UNKNOWN
     words = {f"{gpu.compute_capability} {gpu.name}, driver {gpu.driver.partition('.')[0]}" for gpu in shown}
     return "; ".join(sorted(words))
+
+
+def _shown(host: Host, dealt: tuple[HostGpu, ...], made: Environment) -> tuple[HostGpu, ...]:
+    """Return the GPUs that an environment sees; a virtual one without a GPU of its own sees the machine's."""
+    if made.via == "venv":
+        return dealt or host.gpus
+    return host.gpus if made.gpus == ALL_GPUS else tuple(gpu for gpu in dealt if gpu.uuid in made.gpus)
 
 
 def _looked_at(target: Target, via: Via) -> Host:
@@ -157,15 +156,14 @@ def _render_groups(target: Target, host: Host) -> tuple[tuple[str, ...], str]:
     return host.render_groups, ""
 
 
-def _container_gpus(target: Target, host: Host, engine: Daemon, known: tuple[str, ...]) -> tuple[str, ...]:
+def _given_gpus(target: Target, host: Host, made: Environment, dealt: tuple[str, ...]) -> tuple[str, ...]:
+    if made.via == "venv" or host.docker is None:
+        return dealt
     # A daemon that cannot pass a GPU on is no reason to fail if one is welcome but not needed.
-    wanted = target.needs.gpu or engine.nvidia_runtime
-    if not wanted:
+    if not (target.needs.gpu or host.docker.nvidia_runtime):
         return ()
-    if host.docker_elsewhere:
-        return ALL_GPUS
     # Under WSL2 the NVIDIA Container Toolkit cannot tell one GPU from another.
-    return ALL_GPUS if known and host.wsl else known
+    return ALL_GPUS if host.docker_elsewhere or (dealt and host.wsl) else dealt
 
 
 def _venv_possible(target: Target, host: Host) -> bool:
@@ -208,26 +206,28 @@ def installed_in(python: str, target: Target) -> tuple[tuple[str, ...], str]:
     holds it: a wheel, Debian's package, an image's own. Raises Unavailable if it, or another package of the target, is
     missing or another, and HandledError for a program that is no Python.
     """
-    answer = _ask(python, target.module)
     place = f"{python} ({PYTHON_VARIABLE})"
-    if answer["error"]:
-        said = one_line(answer["error"], 300)
-        raise Unavailable(f"needs {target.module} {target.version}, which {place} cannot import: {said}")
-    if not target.runs_version(answer["version"]):
-        raise Unavailable(
-            f"needs {target.module} {target.version}; {place} holds {target.module} {answer['version']}"
-        )
+    answer = _engine_in(python, target, place)
     held = {canonicalize_name(name): version for name, version in answer["packages"].items()}
     engine = canonicalize_name(target.module)
+    others = {canonicalize_name(Requirement(each).name) for each in target.packages}
+    others = {name for name in others if not name.startswith(engine)}
+    if missing := sorted(others - held.keys()):
+        raise Unavailable(f"needs {missing[0]}, which {place} does not hold")
     names = {name for name in held if name == engine or name.startswith(f"{engine}-")} or {engine}
-    for requirement in map(Requirement, target.packages):
-        name = canonicalize_name(requirement.name)
-        if not name.startswith(engine):
-            if name not in held:
-                raise Unavailable(f"needs {name}, which {place} does not hold")
-            names.add(name)
-    pins = sorted(f"{name}=={held.get(name, answer['version'])}" for name in names)
+    pins = sorted(f"{name}=={held.get(name, answer['version'])}" for name in names | others)
     return tuple(pins), hashlib.sha256(json.dumps(answer["files"]).encode()).hexdigest()
+
+
+def _engine_in(python: str, target: Target, place: str) -> dict[str, Any]:
+    """Return an interpreter's answer; raises Unavailable unless it has the target's engine."""
+    answer = _ask(python, target.module)
+    needs = f"needs {target.module} {target.version}"
+    if answer["error"]:
+        raise Unavailable(f"{needs}, which {place} cannot import: {one_line(answer['error'], 300)}")
+    if not target.runs_version(answer["version"]):
+        raise Unavailable(f"{needs}; {place} holds {target.module} {answer['version']}")
+    return answer
 
 
 def _ask(python: str, module: str) -> dict[str, Any]:

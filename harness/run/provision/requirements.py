@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.errors import HandledError, InfraError
-from harness.matrix import Target
+from harness.matrix import Needs, Target
 from harness.run.docker import UNFILTERED
 from harness.run.provision.host import Host, HostGpu, look_at_host
 from harness.run.provision.model import Via
@@ -19,16 +19,28 @@ _EMULATE = "docker run --privileged --rm tonistiigi/binfmt --install {}"
 
 def can_run(target: Target, host: Host, via: Via = "auto") -> str | None:
     """Return why `target` cannot run on `host`, as a clause that begins with "needs", or None when it can."""
-    if target.untrusted and via == "venv":
-        return "needs Docker, as it is untrusted; leave --via venv out"
-    if target.host and via == "venv":
-        return f"needs its host {target.host}, where engines run in containers alone; leave --via venv out"
-    if target.host and host.docker is None:
-        return f"needs the host that matrix.yaml names for {target.name}; {host.docker_reason}"
-    if target.untrusted and host.docker is not None and not host.docker.filters:
-        return f"needs confinement, as it is untrusted; {UNFILTERED}"
+    lacking = _way(target, host, via)
+    if lacking:
+        return lacking
     lacking = _jetson(target, host) if target.platform == "jetson" else _workstation(target, host, via)
     return f"{lacking} (on {target.host})" if lacking and target.host else lacking
+
+
+def _way(target: Target, host: Host, via: Via) -> str | None:
+    """Return why a target cannot take a way at all, whatever the machine has."""
+    if via == "venv":
+        if target.untrusted:
+            return "needs Docker, as it is untrusted; leave --via venv out"
+        if target.host:
+            return (
+                f"needs its host {target.host}, where engines run in containers alone; leave --via venv out"
+            )
+    if host.docker is None:
+        unreached = f"needs the host that matrix.yaml names for {target.name}; {host.docker_reason}"
+        return unreached if target.host else None
+    if target.untrusted and not host.docker.filters:
+        return f"needs confinement, as it is untrusted; {UNFILTERED}"
+    return None
 
 
 def _workstation(target: Target, host: Host, via: Via) -> str | None:
@@ -83,23 +95,24 @@ def _jetson(target: Target, host: Host) -> str | None:
 
 
 def _gpu(target: Target, host: Host, via: Via) -> str | None:
-    needs = target.needs
-    if host.docker is not None and host.docker_elsewhere and via != "venv":
-        if host.docker.nvidia_runtime:
-            return None  # which GPUs it has, only a container there can say
-        return f"needs an NVIDIA GPU; the Docker daemon at {host.docker.address} has no NVIDIA runtime"
-    if host.docker is not None and host.docker.desktop and not host.wsl and via != "venv":
-        return (
-            "needs an NVIDIA GPU; Docker Desktop hands one to a container under WSL2 alone (see --via venv)"
-        )
+    if host.docker is not None and via != "venv":
+        if host.docker_elsewhere:
+            # Which GPUs it has, only a container there can say.
+            without = f"needs an NVIDIA GPU; the Docker daemon at {host.docker.address} has no NVIDIA runtime"
+            return None if host.docker.nvidia_runtime else without
+        if host.docker.desktop and not host.wsl:
+            return "needs an NVIDIA GPU; Docker Desktop hands one to a container under WSL2 alone (see --via venv)"
     if not host.gpus:
         return f"needs an NVIDIA GPU; none found{f' ({host.gpu_reason})' if host.gpu_reason else ''}"
-    capable = [gpu for gpu in host.gpus if needs.compute_capability_fits(gpu.compute_capability)]
-    if not capable:
-        found = ", ".join(f"{gpu.name} ({gpu.compute_capability})" for gpu in host.gpus)
-        return f"needs a GPU of compute capability {needs.compute_capability}; found {found}"
-    fits = any(needs.driver_fits(gpu.driver) for gpu in capable)
-    return None if fits else f"needs NVIDIA driver {needs.driver}; this machine has {capable[0].driver}"
+    return None if fitting_gpus(target, host) else _no_fit(target.needs, host.gpus)
+
+
+def _no_fit(needs: Needs, gpus: tuple[HostGpu, ...]) -> str:
+    capable = [gpu for gpu in gpus if needs.compute_capability_fits(gpu.compute_capability)]
+    if capable:
+        return f"needs NVIDIA driver {needs.driver}; this machine has {capable[0].driver}"
+    found = ", ".join(f"{gpu.name} ({gpu.compute_capability})" for gpu in gpus)
+    return f"needs a GPU of compute capability {needs.compute_capability}; found {found}"
 
 
 def _packages(target: Target, host: Host, via: Via) -> str | None:

@@ -1,4 +1,4 @@
-"""The duplex byte stream to an agent: its contract, and the one to a child process in a session of its own.
+"""Child processes in sessions of their own: an agent behind a duplex byte stream, and programs run to their end.
 
 A child process has no limit on its own memory: CUDA reserves far more address space than it uses, so RLIMIT_AS cannot
 tell a leak from a normal start. The limit that the agent puts on each of its children holds here too; a
@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import resource
 import selectors
+import shlex
 import signal
 import subprocess
+import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+from urllib.parse import urlsplit
 
 from harness.errors import InfraError
 from harness.scratch import Scratch
+from harness.text import clip
 
 #: Seconds the agent is given after each step of the ladder: its input closes, interrupt, terminate, kill.
 LADDER: tuple[tuple[signal.Signals | None, float], ...] = (
@@ -33,8 +37,9 @@ LADDER: tuple[tuple[signal.Signals | None, float], ...] = (
 )
 #: Seconds `send` waits for an agent that has stopped reading.
 SEND_TIMEOUT = 120.0
-#: Bytes of agent output held for a reader that has not come; past it the pump waits, and so does the agent.
-INBOX_BYTES = 1 << 30
+#: Pieces of agent output held for a reader that has not come, of at most a pipe's 64 KiB each; past it the pump waits,
+#: and so does the agent.
+_HELD = 1 << 14
 #: Bytes of the agent's standard error that are kept: its end, which holds the reason.
 TAIL_BYTES = 64 << 10
 _CHUNK = 1 << 20
@@ -50,6 +55,15 @@ HEEDED = (
     "CUDA_MPS_PIPE_DIRECTORY",
     "COMPAT_PLUGIN_DIR",
 )
+#: Complaints of ssh, and of `docker` as a line to a daemon, and the remedy for each.
+_REMEDIES = {
+    "raw stream connection": "does it run, and may you use it?",
+    "IDENTIFICATION HAS CHANGED": "its host key is not the known one; make sure why, then `ssh-keygen -R`",
+    "Host key verification failed": "its host key is not known here; connect once by hand with ssh, and confirm it",
+    "Permission denied (": "it takes none of your keys; `ssh-copy-id` brings one there",
+}
+#: Seconds a program may take, and the characters of its command line in a sentence.
+_PROGRAM_TIMEOUT, _LONGEST = 60.0, 120
 #: Those that an engine needs. No Python variable, so that the host's packages stay out.
 _KEPT = ("PATH", "HOME", *HEEDED)
 
@@ -106,7 +120,8 @@ class ProcessTransport:
         self, argv: Sequence[str], *, gpus: Sequence[str] = (), environment: Mapping[str, str] | None = None
     ) -> None:
         """Start `argv`, by default in the agent's environment; raises InfraError when it cannot be started."""
-        self._inbox, self._tail = Inbox(), b""
+        self._inbox: queue.Queue[bytes] = queue.Queue(_HELD)
+        self._tail = b""
         self._closed = False
         self._status: ExitStatus | None = None
         self._scratch = Scratch()
@@ -145,7 +160,7 @@ class ProcessTransport:
         assert self._process.stdout is not None  # noqa: S101
         assert self._process.stderr is not None  # noqa: S101
         with selectors.DefaultSelector() as ready:
-            ready.register(self._process.stdout, selectors.EVENT_READ, self._inbox.put)
+            ready.register(self._process.stdout, selectors.EVENT_READ, self._hand_over)
             ready.register(self._process.stderr, selectors.EVENT_READ, self._add_to_tail)
             while ready.get_map():
                 events = ready.select(_TICK)
@@ -159,8 +174,15 @@ class ProcessTransport:
                         continue
                     ready.unregister(key.fileobj)
                     if key.fileobj is self._process.stdout:
-                        self._inbox.end()
-        self._inbox.end()
+                        self._hand_over(b"")
+        self._hand_over(b"")
+
+    def _hand_over(self, data: bytes) -> None:
+        """Put data, or the end, where `receive` finds it; wait for room until the transport is closed."""
+        while not self._closed:
+            with contextlib.suppress(queue.Full):
+                self._inbox.put(data, timeout=_TICK)
+                return
 
     def _add_to_tail(self, data: bytes) -> None:
         self._tail = (self._tail + data)[-TAIL_BYTES:]
@@ -199,7 +221,13 @@ class ProcessTransport:
 
         Raises TimeoutError when no byte came for `timeout` seconds.
         """
-        return self._inbox.get(timeout)
+        try:
+            data = self._inbox.get(timeout=timeout)
+        except queue.Empty:
+            raise TimeoutError(f"the agent said nothing for {timeout:g} s") from None
+        if not data:
+            self._inbox.put(b"")  # the end, for the next to ask
+        return data
 
     def stderr_tail(self) -> str:
         """Return the end of the agent's standard error, at most 64 KiB."""
@@ -241,8 +269,9 @@ class ProcessTransport:
             self._stdin.close()
         self._end()
         self._signal(signal.SIGKILL)
-        self._inbox.end()
         self._pump.join(timeout=2)
+        with contextlib.suppress(queue.Full):
+            self._inbox.put_nowait(b"")
         with contextlib.suppress(subprocess.TimeoutExpired):
             # Not ended even by SIGKILL: stuck in the kernel (a lost GPU); waiting longer would not help.
             self._process.wait(timeout=0.1)
@@ -265,38 +294,86 @@ class ProcessTransport:
             os.killpg(self._process.pid, number)
 
 
-class Inbox:
-    """A bounded queue of bytes between the thread that reads the agent and the one that asks."""
+def no_questions() -> dict[str, str]:
+    """Return the caller's environment, in which ssh asks for no password."""
+    return {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}
 
-    def __init__(self) -> None:
-        self._chunks: deque[bytes] = deque()
-        self._held = 0
-        self._ended = False
-        self._changed = threading.Condition()
 
-    def put(self, data: bytes) -> None:
-        """Append data; waits while the queue is full, drops the data once the queue has ended."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._held < INBOX_BYTES)
-            if not self._ended:
-                self._chunks.append(data)
-                self._held += len(data)
-                self._changed.notify_all()
+def ssh_line(host: str, argv: Sequence[str]) -> list[str]:
+    """Return the words that run a program on the machine at `ssh://...` and ask for no password."""
+    place = urlsplit(host)
+    where = f"{place.username}@{place.hostname}" if place.username else str(place.hostname)
+    port = ["-p", str(place.port)] if place.port else []
+    return [
+        "ssh",
+        "-T",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "ConnectTimeout=10",
+        *port,
+        "--",
+        where,
+        shlex.join(argv),
+    ]
 
-    def end(self) -> None:
-        """Mark the end of the stream; chunks in the queue can still be read."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
 
-    def get(self, timeout: float | None) -> bytes:
-        """Return the oldest chunk, or b"" at the end; raises TimeoutError after `timeout` seconds."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._chunks or self._ended, timeout):
-                raise TimeoutError(f"the agent said nothing for {timeout:g} s")
-            if not self._chunks:
-                return b""
-            chunk = self._chunks.popleft()
-            self._held -= len(chunk)
-            self._changed.notify_all()
-            return chunk
+def complaint(text: str) -> str:
+    """Return the last line of a program's complaint, with the remedy."""
+    remedy = next((remedy for words, remedy in _REMEDIES.items() if words in text), "")
+    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no answer")
+    return "; ".join(filter(None, (last.rstrip("."), remedy)))
+
+
+def run_to_end(
+    words: Sequence[str], seconds: float = _PROGRAM_TIMEOUT, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, by default in the caller's environment; raises InfraError if it is missing or too slow.
+
+    Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, does not delay this. It has a
+    session of its own: an interrupt at the terminal must not cut it off, and ssh finds no terminal to ask at.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = start(words, subprocess.DEVNULL, out, err, environment)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            shown = clip(shlex.join(words).partition("\n")[0], _LONGEST)
+            raise InfraError(f"{shown} was not done after {seconds:g} s") from None
+        finally:
+            kill(process)
+        return subprocess.CompletedProcess(words, process.returncode, output(out), output(err))
+
+
+def start(
+    words: Sequence[str],
+    stdin: Any,  # noqa: ANN401  (files as `Popen` takes them)
+    stdout: Any,  # noqa: ANN401
+    stderr: Any,  # noqa: ANN401
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own, in which ssh asks for no password; raises InfraError without it."""
+    try:
+        return subprocess.Popen(
+            words,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=environment or no_questions(),
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise InfraError(f"the program {words[0]} is not installed here") from None
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program that `start` started, with its children."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def output(file: IO[bytes]) -> str:
+    """Return the contents of a file that a program wrote."""
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")

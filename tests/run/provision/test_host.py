@@ -18,7 +18,6 @@ from harness.run.provision.host import (
     emulated,
     look_at_host,
     parse_gpus,
-    parse_l4t_release,
     runs_elsewhere,
     visible,
 )
@@ -68,13 +67,6 @@ def test_gpus_are_read_and_complaints_are_not() -> None:
 def test_the_callers_visible_devices_are_heeded(value: str | None, expected: tuple[HostGpu, ...]) -> None:
     environment = {} if value is None else {"CUDA_VISIBLE_DEVICES": value}
     assert visible((AMPERE, BLACKWELL), environment) == expected
-
-
-@pytest.mark.unit
-def test_the_jetson_release_is_read() -> None:
-    text = "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic, EABI: aarch64, DATE: Wed Jan  8"
-    assert parse_l4t_release(text) == "36.4.3"
-    assert parse_l4t_release("Debian") is None
 
 
 @pytest.mark.unit
