@@ -87,8 +87,8 @@ def _untried(model: onnx.ModelProto, seen: set[str]) -> str:
     held = {operators[name] for name in seen & operators.keys()}
     alone = Counter(each for each in unseen if each not in held)
     among = ", ".join(f"{many} {operator}" for operator, many in alone.most_common(_MOST_OPERATORS))
-    told = f", among them {among}" if among else ""
-    return f"; {len(unseen)} of {len(model.graph.node)} nodes were not tried{told}" if unseen else ""
+    told = f"; {len(unseen)} of {len(model.graph.node)} nodes were not tried" if unseen else ""
+    return f"{told}, among them {among}" if among else told
 
 
 def _seen(data: bytes, profiles: tuple[Profile, ...]) -> Mapping[str, onnx.ValueInfoProto]:

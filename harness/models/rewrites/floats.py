@@ -169,12 +169,11 @@ def _slots(
     node: onnx.NodeProto, floats: Collection[str], versions: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
     """Return which inputs and outputs of a node are to be FP16."""
-    if node.op_type in _TYPED or any(subgraphs(node)):
+    version = versions.get(node.domain, 1)
+    known = onnx.defs.has(node.op_type, version, node.domain)
+    if node.op_type in _TYPED or not known or any(subgraphs(node)):
         return [], []
-    try:
-        schema = onnx.defs.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
-    except onnx.defs.SchemaError:
-        return [], []
+    schema = onnx.defs.get_schema(node.op_type, version, node.domain)
     allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
     found: tuple[list[int], list[int]] = [], []
     for mine, names, formal in zip(
