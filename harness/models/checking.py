@@ -372,7 +372,7 @@ class Check(Building):
                 flags, data = _several(self.flags), prepared.given
                 most = MOST_BLOCKERS_SECONDS if self.seconds is None else self.seconds
                 asking = Asking(model, mine, self.questions, tries, flags, data, most, known)
-                for question, found in asking.answers():
+                for question, found in asking.answers() if mine else ():
                     tell(Behind(model, question, found))
                     asked |= {each.judged.cell.id: each for each in found}
                 tell(AllAnswered(asking))
