@@ -95,8 +95,8 @@ class Expectation(Typed):
     source that names no version, which stands in no column, only with the row. `platform` is that of targets,
     "linux/amd64", "linux/arm64" or "jetson", None for every one; `compute_capability` is "7.5" for such GPUs, None for
     every GPU, and `product` the GPU of a measurement; `targets` are names, () for every one. `signature` is the
-    diagnosis id of a failure, if it is known, and `nodes` those that a measurement blames; `untold` and `ms` are as in
-    `harness.case.measured.Result`. A reported claim has a
+    diagnosis id of a failure, if it is known, and `nodes` those that a measurement blames; `untold`, `ms` and `graph`
+    are as in `harness.case.measured.Result`. A reported claim has a
     source and its `kind`; the note of a measured one names the measurement. `level` names the level if the class leaves
     that open. `of` is a detail of the source's that the column lacks, printed with the claim: "8.6.11, Quadro T2000".
     """
@@ -119,6 +119,7 @@ class Expectation(Typed):
     nodes: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
     ms: tuple[float, ...] = ()
+    graph: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

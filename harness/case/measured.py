@@ -73,6 +73,7 @@ class Result(NamedTuple):
 
     untold: nodes of which the engine does not tell the precision.
     ms: the latency's median, and the least and the most of the interval that holds it; () without one to compare with.
+    graph: the latency is that of a CUDA graph.
     """
 
     cls: Class
@@ -80,6 +81,7 @@ class Result(NamedTuple):
     nodes: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
     ms: tuple[float, ...] = ()
+    graph: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,6 +126,7 @@ class Measured:
                 nodes=result.nodes,
                 untold=result.untold,
                 ms=result.ms,
+                graph=result.graph,
                 compute_capability=self.compute_capability or None,
                 product=self.product,
             )
@@ -254,12 +257,13 @@ def _result(held: str | Sequence[Any]) -> Result:
         tuple(each for each in rest if isinstance(each, str)),
         tuple(further.get("untold", ())),
         tuple(map(float, further.get("ms", ()))),
+        further.get("graph", False),
     )
 
 
 def _held(result: Result) -> str | _OneLine:
     ends = " ".join(filter(None, (result.cls, result.signature)))
-    fields = {"untold": list(result.untold), "ms": list(result.ms)}
+    fields = {"untold": list(result.untold), "ms": list(result.ms), "graph": result.graph}
     further = {name: value for name, value in fields.items() if value}
     whole = (ends, *result.nodes, *([further] if further else []))
     return _OneLine(whole) if whole[1:] else ends

@@ -144,7 +144,8 @@ def _result(judged: Judged) -> measured.Result:
         signature=judged.signature,
         nodes=lost or ((blamed,) if blamed else ()),
         untold=judged.classification.unverified,
-        ms=accepted_ms(judged.classification.cls, judged.outcome),
+        ms=(ms := accepted_ms(judged.classification.cls, judged.outcome)),
+        graph=bool(ms and judged.outcome.latency and judged.outcome.latency.clock == "cuda_graph"),
     )
 
 

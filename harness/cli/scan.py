@@ -12,8 +12,7 @@ from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.matrix.interface import interfaces, numbers
 from harness.scan.files import scanned
-from harness.scan.judged import ScanFinding, judged, runs_on
-from harness.scan.written import FORMATS, ScanAnswer
+from harness.scan.judged import FORMATS, ScanAnswer, ScanFinding, judged, runs_on
 
 
 def add_scan(command: argparse.ArgumentParser) -> None:

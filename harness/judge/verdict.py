@@ -352,7 +352,8 @@ def _accepted(claim: Expectation, asked: Sequence[Asked]) -> Side:
 def _latency(judgement: Judgement, claim: Expectation, seen: Seen) -> Judgement:
     """Call a cell regressed that is slower, beyond both intervals and the runs of one machine, on the same GPU."""
     latency = seen.outcome.latency
-    same = claim.product and claim.product == seen.product
+    like = latency is not None and (latency.clock == "cuda_graph") == claim.graph
+    same = like and claim.product and claim.product == seen.product
     found = bounds(latency) if latency and same and claim.ms and _is_right(seen.classification.cls) else None
     least = found.low / claim.ms[-1] - 1 if found else 0.0
     if found is None or latency is None or least <= RUN_TO_RUN[latency.clock]:

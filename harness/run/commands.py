@@ -59,11 +59,19 @@ def plan_environment(target: Target, via: Via = "auto", host: Host | None = None
     lacking = can_run(target, host, via)
     if lacking is not None:
         return (f"cannot run here: it {lacking}",)
-    if via == "venv" or (via == "auto" and host.docker is None and not target.untrusted):
+    if not _confined(target, via, host):
         made = "there" if packages.venv_folder(target).exists() else "to be made"
         return (f"virtual environment, {made}", *command_lines(target, "venv"))
     if host.docker is None:
         return (f"cannot run here: it needs Docker; {host.docker_reason}",)
+    return _container_plan(target, host)
+
+
+def _confined(target: Target, via: Via, host: Host | None) -> bool:
+    return target.untrusted or via == "docker" or (via == "auto" and not (host and host.docker is None))
+
+
+def _container_plan(target: Target, host: Host) -> tuple[str, ...]:
     image = planned_image(target)
     groups = () if host.docker_elsewhere else host.render_groups
     on = f" on {target.host}" if target.host else ""
@@ -76,7 +84,7 @@ def plan_environment(target: Target, via: Via = "auto", host: Host | None = None
 
 def limits(target: Target, via: Via = "docker", host: Host | None = None) -> tuple[str, ...]:
     """Return, as lines, the limits on the target's cells: those of a container, or that it has no limit."""
-    if not target.untrusted and (via == "venv" or (via == "auto" and host and host.docker is None)):
+    if not _confined(target, via, host):
         return (f"not confined: {BARE}",)
     return tuple(f"confined: {line}" for line in docker.limits(untrusted=target.untrusted))
 

@@ -181,6 +181,8 @@ class _LocalRun:
         self._runners: list[TargetRunner] = []
         self._stop = threading.Event()
         self._changed = threading.Condition()
+        #: Held while a record reaches the disk: others take their next cells meanwhile.
+        self._recording = threading.Lock()
         self._batches = sorted(_by_target(cells), key=lambda batch: batch.target.platform == "linux/amd64")
 
     def run(self, workers: int) -> None:
@@ -253,7 +255,7 @@ class _LocalRun:
                 if under_way.due or batch.target.untrusted:
                     under_way.hold()
                 for ended, (outcome, log) in under_way.ended():
-                    with self._changed, trace.span("record", cell=ended.id):
+                    with self._recording, trace.span("record", cell=ended.id):
                         self._report(ended, self._store.append(outcome, log), runner.note)
         except Aborted:
             return

@@ -9,30 +9,34 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from harness.agent.cuda import advice_in
 from harness.agent.protocol import BROKEN
 from harness.layers.ort import ort_node_times
 from harness.layers.parse import LayerReport, Source, parse_layers
 from harness.layers.tactics import tactics_of
+from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import (
     LEFT_OUT,
     OTHERS,
+    Accuracy,
     End,
     Latency,
     Message,
     Outcome,
     ParserError,
     Stamps,
+    State,
     entry,
 )
 from harness.run.gpus import Device, others_on
-from harness.run.numbers.reference import compare
+from harness.run.numbers.reference import Reference, compare
 from harness.run.numbers.wire import Array, from_wire
 from harness.run.prepared import Prepared
 from harness.run.rounds import Wait
-from harness.run.session import AgentLost, Event, Job, job_memory_mib
+from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
 
 
 @dataclass(frozen=True)
@@ -67,29 +71,18 @@ def observe(  # noqa: PLR0913
     memory limit is the cell's own out-of-memory; any other loss of the agent raises AgentLost.
     """
     seen = Observation()
-    model, libraries = ("model", ready.model), ready.wire_libraries()
+    jobs = _Jobs(cell, ready, turn, weights)
     try:
         if not cell.target.traits.builds_apart:
-            kind = "build" if ready.unfed else "run"
-            job = _job(kind, cell, turn, model, *ready.wire_inputs(), timed=ready.timed)
-            job = replace(job, weights=weights, plain=ready.plain)
-            yield from _alone(gpu or cpu, seen, run, job, soon=True)
+            yield from _alone(gpu or cpu, seen, run, jobs.whole(), soon=True)
             return seen
-        # A build feeds only a calibrator; how an engine answers an odd input shows without values for it.
-        fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
         # Without a GPU the engine is not loaded: one of gigabytes is not sent back.
-        runs = gpu is not None and not ready.unfed
-        job = _calibrated(_job("build", cell, turn, model, *libraries, *fed), ready)
-        job = replace(job, weights=weights, plan=runs or not weights)
-        if gpu is not None and cell.target.traits.needs_gpu and turn.alone:
-            yield from _alone(gpu, seen, run, job, soon=True)
-        else:
-            with _building(gpu if cell.target.traits.needs_gpu else None, seen):
-                seen.hear(run(job))
-        if seen.succeeded and seen.plan is not None and gpu is not None and runs:
-            parts = (("plan", seen.plan), *libraries, *ready.wire_inputs())
-            job = _job("run", cell, replace(turn, fresh=not turn.keep), *parts, timed=ready.timed)
-            yield from _alone(gpu, seen, run, job, soon=turn.fresh and turn.keep)
+        runs_on = None if ready.unfed else gpu
+        yield from _build(
+            gpu if cell.target.traits.needs_gpu else None, seen, run, jobs.build(runs_on), alone=turn.alone
+        )
+        if runs_on is not None and seen.succeeded and seen.plan is not None:
+            yield from _alone(runs_on, seen, run, jobs.run(seen.plan), soon=turn.fresh and turn.keep)
     except AgentLost as error:
         if not error.out_of_memory:
             raise
@@ -99,20 +92,73 @@ def observe(  # noqa: PLR0913
     return seen
 
 
-@contextlib.contextmanager
-def _building(gpu: Device | None, seen: Observation) -> Iterator[None]:
-    """Hold a place on the GPU that an engine tunes on, and count the builds beside; any other engine needs no place."""
+@dataclass(frozen=True)
+class _Jobs:
+    """The jobs of a cell."""
+
+    cell: Cell
+    ready: Prepared
+    turn: Turn
+    weights: str
+
+    def whole(self) -> Job:
+        """Return the job that builds and runs in one, or builds where nothing can be fed."""
+        kind = "build" if self.ready.unfed else "run"
+        job = self._job(kind, ("model", self.ready.model), *self.ready.wire_inputs())
+        return replace(job, weights=self.weights, plain=self.ready.plain)
+
+    def build(self, runs_on: Device | None) -> Job:
+        """Return the job that builds; the engine itself comes back for a device to run on."""
+        ready, calibrator = self.ready, self.cell.variant.recipe.calibrator
+        # A build feeds only a calibrator; how an engine answers an odd input shows without values for it.
+        fed = ready.wire_calibration() if calibrator else ()
+        job = self._job("build", ("model", ready.model), *ready.wire_libraries(), *fed)
+        if ready.calibration:
+            own = {"data": "own", "batches": len(next(iter(ready.calibration.values())))}
+            recipe = {**job.recipe, "calibrator": {**job.recipe["calibrator"], **own}}
+            job = replace(job, recipe=recipe)
+        return replace(job, weights=self.weights, plan=runs_on is not None or not self.weights)
+
+    def run(self, plan: bytes) -> Job:
+        """Return the job that runs the engine: in the child that built it, or the cell's second."""
+        parts = (("plan", plan), *self.ready.wire_libraries(), *self.ready.wire_inputs())
+        return replace(self._job("run", *parts), fresh=not self.turn.keep)
+
+    def _job(self, kind: str, *parts: tuple[str, bytes]) -> Job:
+        target, turn = self.cell.target, self.turn
+        return Job(
+            kind=kind,
+            timeout_s=target.timeout_s,
+            memory_mib=job_memory_mib(target),
+            recipe=self.cell.variant.recipe.as_dict(),
+            compute_capability=target.compute_capability,
+            provider=target.provider,
+            timed=self.ready.timed,
+            graph=turn.graph,
+            label=self.cell.id,
+            fresh=turn.fresh,
+            keep=turn.keep,
+            parts=parts,
+        )
+
+
+def _build(
+    gpu: Device | None, seen: Observation, run: Callable[[Job], Iterator[Event]], job: Job, *, alone: bool
+) -> Generator[Wait | None, None, None]:
+    """Build: on the GPU that the engine tunes on, in a place beside others, or alone; any other engine needs none."""
     if gpu is None:
-        yield
-        return
-    with gpu.among_builds() as others:
-        before = others()
-        yield
-        seen.builds_beside = max(before, others())
+        seen.hear(run(job))
+    elif alone:
+        yield from _alone(gpu, seen, run, job, soon=True)
+    else:
+        with gpu.among_builds() as others:
+            before = others()
+            seen.hear(run(job))
+            seen.builds_beside = max(before, others())
 
 
 def _alone(
-    device: Device, seen: Observation, run: Callable[[Job], Iterator[Event]], job: Job, *, soon: bool = False
+    device: Device, seen: Observation, run: Callable[[Job], Iterator[Event]], job: Job, *, soon: bool
 ) -> Generator[Wait | None, None, None]:
     """Do a job with its device alone, and note who else is on it, before and after."""
     yield Wait(device, len(seen.plan or b""), soon)
@@ -123,34 +169,11 @@ def _alone(
     yield None
 
 
-def _calibrated(job: Job, ready: Prepared) -> Job:
-    """Return a job whose calibrator takes a variant's own batches, if it has any."""
-    if not ready.calibration:
-        return job
-    own = {"data": "own", "batches": len(next(iter(ready.calibration.values())))}
-    return replace(job, recipe={**job.recipe, "calibrator": {**job.recipe["calibrator"], **own}})
-
-
-def _job(kind: str, cell: Cell, turn: Turn, *parts: tuple[str, bytes], timed: bool = True) -> Job:
-    target = cell.target
-    return Job(
-        kind=kind,
-        timeout_s=target.timeout_s,
-        memory_mib=job_memory_mib(target),
-        recipe=cell.variant.recipe.as_dict(),
-        compute_capability=target.compute_capability,
-        provider=target.provider,
-        timed=timed,
-        graph=turn.graph,
-        label=cell.id,
-        fresh=turn.fresh,
-        keep=turn.keep,
-        parts=parts,
-    )
-
-
 #: Seconds for which the answer after a timed run stands for that before the next.
 _MOMENT = 0.2
+_Said = dict[str, Any]
+#: Messages of an engine that say why something failed.
+_ERRORS = ("ERROR", "INTERNAL_ERROR")
 _Text = TypeVar("_Text")
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3
@@ -230,14 +253,29 @@ class Observation:
         return finished and not (refused or self.unavailable or self.fault or self.error)
 
     @property
+    def trouble(self) -> str:
+        """Return why the preflight that said this lets no cell run, "" if it went well."""
+        if refused := self.error or self.fault or self.unavailable:
+            return refused
+        if self.end is None:
+            return "the preflight did not end"
+        if self.end.kind == "finished":
+            return ""
+        where = f" in the check of {self.failed_phase}" if self.failed_phase else ""
+        native = "".join(self._native).strip().splitlines()
+        errors = [message.text for message in self._messages if message.severity in _ERRORS]
+        said = next(reversed(errors or native), "")
+        return "; ".join(filter(None, (f"{self.end.detail}{where}", said, advice_in(said))))
+
+    @property
     def ran(self) -> bool:
         """Tell whether outputs came out."""
         return bool(self._outputs)
 
-    def _on_phase_begin(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_phase_begin(self, message: _Said, _: bytes) -> None:
         self._phase = message["name"]
 
-    def _on_phase(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_phase(self, message: _Said, _: bytes) -> None:
         self._phase = None
         self.phases[message["name"]] = message["seconds"]
         failed = "" if message["ok"] else " failed"
@@ -245,7 +283,7 @@ class Observation:
         if failed:
             self.failed_phase = message["name"]
 
-    def _on_message(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_message(self, message: _Said, _: bytes) -> None:
         severity, text = message["severity"], message["text"]
         lists = severity == "VERBOSE" and text.startswith(_LOGGED_LAYERS)
         if not self._room(text, chatter=severity == "VERBOSE" and not lists):
@@ -256,43 +294,43 @@ class Observation:
         if severity != "VERBOSE":
             self._messages.append(Message(severity, text[:LONGEST]))
 
-    def _on_parser_error(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_parser_error(self, message: _Said, _: bytes) -> None:
         fields = {key: str(message[key])[:LONGEST] for key in ("text", "code", "node", "operator")}
         if self._room("".join(fields.values())):
             self._parser_errors.append(ParserError(**fields))
             self._note("parser error", str(fields))
 
-    def _on_missing_api(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_missing_api(self, message: _Said, _: bytes) -> None:
         self.missing_api = message["name"]
         self._note("missing", message["name"])
 
-    def _on_unavailable(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_unavailable(self, message: _Said, _: bytes) -> None:
         self.unavailable = message["text"][:_LONGEST_REASON]
         self._note("unavailable", self.unavailable)
 
-    def _on_failed(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_failed(self, message: _Said, _: bytes) -> None:
         self.error = message["text"][:_LONGEST_REASON]
         self._note("failed", self.error)
 
-    def _on_plan(self, message: dict[str, Any], body: bytes) -> None:
+    def _on_plan(self, message: _Said, body: bytes) -> None:
         self.plan, self.engine_bytes = body, message.get("bytes", len(body))
 
-    def _on_layers(self, message: dict[str, Any], body: bytes) -> None:
+    def _on_layers(self, message: _Said, body: bytes) -> None:
         if message["source"] == "inspector":
             if not self._room(body):
                 return
             self._note("inspector", body.decode("utf-8", "replace"))
         self._layers[message["source"]] = body
 
-    def _on_layer_times(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_layer_times(self, message: _Said, _: bytes) -> None:
         self._layer_times = message["times"]
 
-    def _on_profile(self, _: dict[str, Any], body: bytes) -> None:
+    def _on_profile(self, _: _Said, body: bytes) -> None:
         # A crash can cut the profile short; the layers are then without times.
         with contextlib.suppress(ValueError, RecursionError):
             self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
 
-    def _on_output(self, message: dict[str, Any], body: bytes) -> None:
+    def _on_output(self, message: _Said, body: bytes) -> None:
         # An output of no element type came, and the wire does not carry it: a sequence, or strings.
         value = from_wire(message["dtype"], message["shape"], body) if message["dtype"] else None
         if not message.get("plain"):
@@ -300,51 +338,47 @@ class Observation:
         elif value is not None:
             self._plain[message["name"]] = value
 
-    def _on_latency(self, message: dict[str, Any], _: bytes) -> None:
-        self._latency = Latency(
-            samples_ms=tuple(message["samples_ms"]),
-            warmup=message["warmup"],
-            clock=message["clock"],
-            scope=message["scope"],
-            upload_ms=tuple(message.get("upload_ms", ())),
-            before=message.get("before", {}),
-            after=message.get("after", {}),
-        )
+    def _on_latency(self, message: _Said, _: bytes) -> None:
+        # The protocol's fields are the record's.
+        fields: _Said = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in message.items()
+        }
+        del fields["type"]
+        self._latency = Latency(**fields)
 
-    def _on_calibration_cache(self, _: dict[str, Any], body: bytes) -> None:
+    def _on_calibration_cache(self, _: _Said, body: bytes) -> None:
         if self._room(body):
             self._note("calibration cache", f"\n{body.decode('ascii', 'replace').rstrip()}")
 
-    def _on_agent_fault(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_agent_fault(self, message: _Said, _: bytes) -> None:
         self.fault = message["text"][:_LONGEST_REASON]
         self._note("agent fault", self.fault)
 
-    def _on_fact(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_fact(self, message: _Said, _: bytes) -> None:
         self.facts.update(message["facts"])
 
-    def _on_native(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_native(self, message: _Said, _: bytes) -> None:
         if self._room(message["text"], chatter=True):
             self._native.append(message["text"])
             self._unlogged.append(message["text"])
 
-    def _on_end(self, message: dict[str, Any], _: bytes) -> None:
+    def _on_end(self, message: _Said, _: bytes) -> None:
         if self._phase is not None:
             self._note("phase", f"{self._phase} cut short")
         if self._left_out:
             self._note(LEFT_OUT, f"{self._left_out} texts: this log has no room for more")
             self._left_out = 0
         self._note("end", f"{message['kind']} {message['detail']}", last=True)
-        jobs_before, before = message.get("jobs_before", 0), self.end
-        peaks = (message["peak_rss_bytes"], before.peak_rss_bytes if before else None)
-        self.end = End(
+        end = End(
             kind=message["kind"],
             detail=message["detail"],
             exit_code=message.get("exit_code"),
             signal=message.get("signal"),
-            peak_rss_bytes=max((peak for peak in peaks if peak is not None), default=None),
-            jobs_before=before.jobs_before if before else jobs_before,
-            cuda_error=(before.cuda_error if before else "") or message.get("cuda_error", "")[:LONGEST],
+            peak_rss_bytes=message["peak_rss_bytes"],
+            jobs_before=message.get("jobs_before", 0),
+            cuda_error=message.get("cuda_error", "")[:LONGEST],
         )
+        self.end = _after(self.end, end) if self.end else end
         if self._phase is not None:
             self.failed_phase, self._phase = self._phase, None
         if message["detail"].startswith(BROKEN):
@@ -361,16 +395,12 @@ class Observation:
     def outcome(self, cell: Cell, prepared: Prepared, stamps: Stamps) -> Outcome:
         """Return the record of all that was heard."""
         report = self._layer_report(prepared)
-        expected = prepared.reference.outputs or self._plain
         layers = report.layers if report else ()
         lines = (line for noted in self.log for line in noted.split("\n"))
-        return Outcome(
-            cell=cell.id,
-            case=cell.case.name,
-            variant=cell.variant.name,
-            target=cell.target.name,
-            state="infra_error" if self.fault else "not_run" if self.unavailable else "done",
-            reason=self.fault or self.unavailable or prepared.unfed,
+        facts = replace(stamps, environment={**stamps.environment, **self.facts})
+        reason = self.fault or self.unavailable or prepared.unfed
+        return replace(
+            Outcome.blank(cell, self._state, reason, facts),
             end=self.end,
             phases=self.phases,
             failed_phase=self.failed_phase,
@@ -386,14 +416,22 @@ class Observation:
             tactics=tactics_of(lines, layers, prepared.nodes),
             engine_bytes=self.engine_bytes,
             ran=self.ran,
-            accuracy=compare(expected, self._outputs, prepared.reference.ranked)
-            if expected and self._outputs
-            else (),
+            accuracy=self._compared(prepared.reference),
             uncompared=prepared.reference.reason if self._outputs else "",
             latency=self._latency,
             builds_beside=self.builds_beside,
-            stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
         )
+
+    @property
+    def _state(self) -> State:
+        if self.fault:
+            return "infra_error"
+        return "not_run" if self.unavailable else "done"
+
+    def _compared(self, reference: Reference) -> tuple[Accuracy, ...]:
+        """Return the distance of the outputs from the reference, or from those without optimisations."""
+        expected = reference.outputs or self._plain
+        return compare(expected, self._outputs, reference.ranked) if expected and self._outputs else ()
 
     def _layer_report(self, prepared: Prepared) -> LayerReport | None:
         for source in _SOURCES:
@@ -406,6 +444,17 @@ class Observation:
                     times_ms=self._layer_times,
                 )
         return None
+
+
+def _after(before: End, end: End) -> End:
+    """Return how a cell ended whose second job ended so: the child's past is the first's, errors and memory of both."""
+    peaks = [one.peak_rss_bytes for one in (before, end) if one.peak_rss_bytes is not None]
+    return replace(
+        end,
+        peak_rss_bytes=max(peaks, default=None),
+        jobs_before=before.jobs_before,
+        cuda_error=before.cuda_error or end.cuda_error,
+    )
 
 
 def _beside(sensors: dict[str, str], others: str) -> dict[str, str]:
@@ -425,3 +474,39 @@ def _without_repeats(messages: list[Message]) -> tuple[Message, ...]:
 def _ends(texts: list[_Text], most: int) -> list[_Text]:
     """Return the first and the last of texts, `most` in all: the beginning and the end of the trouble."""
     return texts if len(texts) <= most else texts[: most // 2] + texts[-(most // 2) :]
+
+
+#: Seconds: the first CUDA context on a machine, and the kernels that a builder loads, take tens of them.
+PREFLIGHT_TIMEOUT = 180.0
+
+
+class Preflight(NamedTuple):
+    """The findings of a preflight, why no cell can run ("" if they can), and its log."""
+
+    facts: dict[str, str]
+    trouble: str
+    log: list[str]
+
+
+def preflight(target: Target, session: Session, *, keep: bool = False) -> Preflight:
+    """Run a target's preflight and return its findings; raises InfraError if the agent is lost.
+
+    `keep` leaves its child, which has a builder then, to the first cell.
+    """
+    seen = Observation()
+    seen.hear(session.run(replace(preflight_job(target), keep=keep)))
+    lacking = target.needs.gpu and "gpu_uuid" not in seen.facts
+    return Preflight(
+        seen.facts, seen.trouble or ("it names no GPU, which the target needs" if lacking else ""), seen.log
+    )
+
+
+def preflight_job(target: Target) -> Job:
+    """Return the job of a target's preflight."""
+    return Job(
+        "preflight",
+        timeout_s=min(PREFLIGHT_TIMEOUT, target.timeout_s),
+        memory_mib=job_memory_mib(target),
+        provider=target.provider,
+        needs_gpu=bool(target.needs.gpu),
+    )

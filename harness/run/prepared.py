@@ -165,32 +165,33 @@ def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS
     in a child.
     """
     given = tuple(cases)
-    todo = [
-        (case.name, variant.name)
+    through = {
+        (case.name, variant.name): isinstance(variant.build, Built | Unbuildable)
         for case in given
         for variant in case
-        if not isinstance(variant.build, (Built, Unbuildable))
-    ]
+    }
+    made = _built(folder.absolute(), [key for key, done in through.items() if not done], seconds)
+
+    def with_model(case: Case, variant: Variant) -> Variant:
+        return replace(variant, build=made.get((case.name, variant.name), variant.build))
+
+    return tuple(
+        replace(case, variants=tuple(with_model(case, variant) for variant in case)) for case in given
+    )
+
+
+def _built(folder: Path, todo: Sequence[_Key], seconds: float) -> dict[_Key, Built | Unbuildable]:
+    """Return the model of each variant, or why it has none; one that ends its child costs itself alone."""
     made: dict[_Key, Built | Unbuildable] = {}
     while rest := [key for key in todo if key not in made]:
         try:
-            for key, model in stream(
-                _models, folder.absolute(), rest, seconds=seconds, memory_mib=MEMORY_MIB
-            ):
+            for key, model in stream(_models, folder, rest, seconds=seconds, memory_mib=MEMORY_MIB):
                 made[key] = model  # noqa: PERF403  (models from before a failure are kept)
         except ChildFailed as error:
             case, name = next(key for key in rest if key not in made)
             sentence = f"the model of variant {case}.{name} cannot be built: its process {error}"
             made[case, name] = Unbuildable(sentence)
-    return tuple(
-        replace(
-            case,
-            variants=tuple(
-                replace(variant, build=made.get((case.name, variant.name), variant.build)) for variant in case
-            ),
-        )
-        for case in given
-    )
+    return made
 
 
 def _models(folder: Path, keys: Sequence[_Key]) -> Iterator[tuple[_Key, Built | Unbuildable]]:

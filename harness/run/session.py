@@ -6,11 +6,10 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from harness.agent.bootstrap import pack
-from harness.agent.cuda import advice_in
 from harness.agent.protocol import (
     BODIES_LIMIT,
     BROKEN,
@@ -94,24 +93,9 @@ class Job:
     def frame(self, job_id: bytes) -> bytes:
         """Return the job as one frame; all that is said of it is to have its id."""
         index, body = join_parts(self.parts)
-        message = {
-            "type": "job",
-            "kind": self.kind,
-            "timeout_s": self.timeout_s,
-            "memory_mib": self.memory_mib,
-            "recipe": dict(self.recipe),
-            "compute_capability": self.compute_capability,
-            "provider": self.provider,
-            "needs_gpu": self.needs_gpu,
-            "timing": {**TIMING, "graph": self.graph} if self.timed else None,
-            "plain": self.plain,
-            "weights": self.weights,
-            "plan": self.plan,
-            "fresh": self.fresh,
-            "keep": self.keep,
-            "parts": index,
-        }
-        return encode(message, body, job_id)
+        timing = {**TIMING, "graph": self.graph} if self.timed else None
+        said = {**vars(self), "type": "job", "recipe": dict(self.recipe), "timing": timing, "parts": index}
+        return encode(said, body, job_id)
 
 
 def job_memory_mib(target: Target) -> int:
@@ -228,82 +212,3 @@ class Session:
 def _broken(end: Event, sentence: str) -> Event:
     kind = "exited" if end.message["kind"] == "finished" else end.message["kind"]
     return Event({**end.message, "kind": kind, "detail": BROKEN + sentence}, b"")
-
-
-#: Seconds: the first CUDA context on a machine, and the kernels that a builder loads, take tens of them.
-PREFLIGHT_TIMEOUT = 180.0
-#: Characters kept of a native library's output.
-_NATIVE_KEPT = 2000
-#: Messages of an engine that say why something failed.
-_ERRORS = ("ERROR", "INTERNAL_ERROR")
-
-
-@dataclass
-class Preflight:
-    """The events of one preflight; `facts` are its findings."""
-
-    facts: dict[str, str] = field(default_factory=dict)
-    log: list[str] = field(default_factory=list)
-    _fault: str = ""
-    _doing: str = ""
-    _error: str = ""
-    _native: str = ""
-    _ended: str = "the preflight did not end"
-
-    def hear(self, event: Event) -> None:
-        """Take in one event."""
-        message = event.message
-        if event.type == "fact":
-            self.facts.update(message["facts"])
-        elif event.type == "phase_begin":
-            self._doing = message["name"]
-        elif event.type in ("agent_fault", "failed", "unavailable"):
-            self.fault(message["text"])
-        elif event.type == "message" and message["severity"] in _ERRORS:
-            self._error = message["text"]
-        elif event.type == "native":
-            self._native = (self._native + message["text"])[-_NATIVE_KEPT:]
-        elif event.type == "end":
-            finished = message["kind"] == "finished"
-            self._ended = "" if finished else str(message.get("detail") or message["kind"])
-        self.log.append(f"[preflight] {message}")
-
-    def fault(self, sentence: str) -> None:
-        """Note the first failure."""
-        self._fault = self._fault or sentence
-
-    @property
-    def trouble(self) -> str:
-        """Return why no cell can run, or ""."""
-        if self._fault:
-            return self._fault
-        if not self._ended:
-            return ""
-        where = f" in the check of {self._doing}" if self._doing else ""
-        said = self._error or next(reversed(self._native.strip().splitlines()), "")
-        parts = (f"{self._ended}{where}", said, advice_in(said))
-        return "; ".join(part for part in parts if part)
-
-
-def preflight(target: Target, session: Session, *, keep: bool = False) -> Preflight:
-    """Run a target's preflight and return its findings; raises InfraError if the agent is lost.
-
-    `keep` leaves its child, which has a builder then, to the first cell.
-    """
-    heard = Preflight()
-    for event in session.run(replace(preflight_job(target), keep=keep)):
-        heard.hear(event)
-    if not heard.trouble and target.needs.gpu and "gpu_uuid" not in heard.facts:
-        heard.fault("it names no GPU, which the target needs")
-    return heard
-
-
-def preflight_job(target: Target) -> Job:
-    """Return the job of a target's preflight."""
-    return Job(
-        "preflight",
-        timeout_s=min(PREFLIGHT_TIMEOUT, target.timeout_s),
-        memory_mib=job_memory_mib(target),
-        provider=target.provider,
-        needs_gpu=bool(target.needs.gpu),
-    )

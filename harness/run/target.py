@@ -17,13 +17,13 @@ from harness.record.outcome import End, Outcome, Stamps, State, entry, whole_log
 from harness.run import trace
 from harness.run.gpus import WAIT, Device, Gpus
 from harness.run.key import cell_key, place_of, placed_in
-from harness.run.observation import Turn, observe
+from harness.run.observation import Preflight, Turn, observe, preflight
 from harness.run.prepared import PreparedVariants, Refused, Weights
 from harness.run.provision.images import Pulling
 from harness.run.provision.model import Environment, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import prepare, start
 from harness.run.rounds import Later, Recorded, Steps, whole
-from harness.run.session import Event, Job, Preflight, Session, preflight
+from harness.run.session import Event, Job, Session
 from harness.run.stamps import bare_stamps
 from harness.run.transport import ProcessTransport
 
@@ -45,6 +45,11 @@ class _GivenUp(Exception):
     def __init__(self, state: State, reason: str) -> None:
         super().__init__(reason)
         self.state, self.reason = state, reason
+
+
+def _ended_as_timed(outcome: Outcome) -> bool:
+    ended = outcome.end is not None and outcome.end.kind != "finished"
+    return "run" in outcome.phases and (ended or outcome.failed_phase in _TIMED)
 
 
 def _accident(end: End) -> str:
@@ -158,11 +163,9 @@ class TargetRunner:
         if outcome.builds_beside and _SKIPPED.search(log):
             why = f"a tactic found no memory beside {outcome.builds_beside} other builds"
             return why, replace(turn, alone=True)
-        if end is None:
-            return None
-        if "run" in outcome.phases and (end.kind != "finished" or outcome.failed_phase in _TIMED):
+        if _ended_as_timed(outcome):
             return "it ended as it was timed, perhaps for its CUDA graph", replace(turn, graph=False)
-        if not end.jobs_before:
+        if end is None or not end.jobs_before:
             return None
         why = _accident(end) or ("news" if self._is_news(cell, outcome) else "")
         return (f"{why} from a child that had done {end.jobs_before} other jobs", turn) if why else None

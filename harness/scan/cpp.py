@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from harness.matrix.interface import Interface, Name, interfaces
-from harness.scan.conditions import UNREAD, Condition, decoded
-from harness.scan.uses import Found, Use, by_name, plugin_named
+from harness.scan.uses import UNREAD, Condition, Found, Use, by_name, decoded, plugin_named
 
 _QUERY = """
 (field_expression argument: (_) @object field: (field_identifier) @field)
@@ -80,7 +79,9 @@ class _File:
         self.path = path
         parser, query = _parser()
         self.tree = parser.parse(_MACRO.sub(lambda found: " " * len(found[0]), text).encode())
-        self.captures: Mapping[str, list[Node]] = QueryCursor(query).captures(self.tree.root_node)
+        captures = QueryCursor(query).captures(self.tree.root_node)
+        # The order of the file decides what a variable is by then.
+        self.captures = {name: sorted(nodes, key=_place) for name, nodes in captures.items()}
         self.interface = _interface()
         self.own = {_text(each) for each in self.captures.get("own", ())}
         self.defined = {_text(each) for each in self.captures.get("defined", ())}
@@ -183,23 +184,18 @@ class _File:
 
     def _declare(self) -> None:
         """Take in the class of each variable that the file declares; of one that has several, none."""
-        found: dict[str, set[str]] = {}
+        found: dict[str, list[str]] = {}
         for node in self.captures.get("variable", ()):
             declared = node.parent.child_by_field_name("type") if node.parent else None
-            known = (
-                [word for word in _WORD.findall(_text(declared)) if self._is_class(word)] if declared else []
-            )
-            name, value = node, None
-            while (inner := name.child_by_field_name("declarator")) is not None:
-                name, value = inner, value or name.child_by_field_name("value")
-            if name.type in ("pointer_declarator", "reference_declarator") and name.named_children:
-                name = name.named_children[-1]
-            kind = known[-1] if known else self._class(value)
-            found.setdefault(_text(name), set()).add(kind)
-            if kind:
-                self.classes[_text(name)] = kind
-        for several in (each for each, kinds in found.items() if len(kinds) > 1):
-            self.classes.pop(several, None)
+            words = _WORD.findall(_text(declared)) if declared else []
+            name, value = _declared(node)
+            kind = next(filter(self._is_class, reversed(words)), "") or self._class(value)
+            kinds = found.setdefault(name, [])
+            kinds += [] if kind in kinds else [kind]
+            # What follows may be made of it.
+            self.classes.update({name: kind} if kind else {})
+        for name in (each for each, kinds in found.items() if len(kinds) > 1):
+            self.classes.pop(name, None)
 
     def _is_class(self, word: str) -> bool:
         return word[:1].isupper() and word in self.interface.names
@@ -213,11 +209,26 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
+def _place(node: Node) -> tuple[int, int]:
+    return node.start_byte, node.end_byte
+
+
 def _last(node: Node) -> Node:
     """Return the last name of a qualified one."""
     while node.type == "qualified_identifier" and (inner := node.child_by_field_name("name")) is not None:
         node = inner
     return node
+
+
+def _declared(node: Node) -> tuple[str, Node | None]:
+    """Return the name of a declared variable, and its value."""
+    value = None
+    while (inner := node.child_by_field_name("declarator")) is not None:
+        value = value or node.child_by_field_name("value")
+        node = inner
+    if node.type in ("pointer_declarator", "reference_declarator") and node.named_children:
+        node = node.named_children[-1]
+    return _text(node), value
 
 
 def _guarded(text: str) -> dict[int, tuple[Condition, ...]]:

@@ -251,6 +251,8 @@ def test_latency_is_held_to_the_same_gpu_beyond_its_noise(
 def test_a_noisy_or_wrong_run_is_no_slower_one() -> None:
     noisy = Latency((1.0, 9.0) * 50, 10, "cuda_events")
     assert again(TWO, TWO, latency=noisy).judgement.verdict is Verdict.EXPECTED
+    graph = Latency((2.0,) * 100, 10, "cuda_graph")
+    assert again(TWO, TWO, latency=graph).judgement.verdict is Verdict.EXPECTED
     wrong = (Accuracy("y", 1.0, 1.0, 0.0, shape_matches=False),)
     found = again(TWO, TWO, ms=2.0, accuracy=wrong).judgement
     assert (found.verdict, found.part) == (Verdict.REGRESSED, "class")

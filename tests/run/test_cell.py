@@ -118,7 +118,7 @@ def test_a_model_of_a_suite_is_not_timed_and_without_inputs_only_built(
         ready = replace(ready, inputs={}, unfed="input 'x' is not fed")
     seen = observed(cell, ready, session, gpu)
     assert session.parts == jobs
-    assert session.timed[-1] is (jobs.keys() == {"build"} and target == "rtx17")
+    assert not session.timed[-1]
     found = classify(seen.outcome(cell, ready, Stamps()))
     assert found.reason == ("built; not run on this machine" if fed else "built; input 'x' is not fed")
 

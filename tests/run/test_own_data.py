@@ -13,7 +13,7 @@ from harness.case import Case, Variant, load_cases
 from harness.errors import HandledError
 from harness.judge.classify import Wish, classify
 from harness.record.outcome import Accuracy, End, Layer, Outcome, Stamps
-from harness.run.observation import Turn, _calibrated, _job
+from harness.run.observation import Turn, _Jobs
 from harness.run.prepared import PreparedVariants, Refused, with_models
 from harness.words import Class
 from tests.run.bench import cell as bench_cell
@@ -67,9 +67,9 @@ def test_own_batches_reach_the_calibrator(files: Path) -> None:
     found = variant(files, 'calibration="cal.npz"', CALIBRATED)
     ready = prepare_variant(found)
     cell = replace(bench_cell("echo", target()), variant=found)
-    job = _calibrated(_job("build", cell, Turn(), *ready.wire_calibration()), ready)
+    job = _Jobs(cell, ready, Turn(), "").build(None)
     assert job.recipe["calibrator"] == {"kind": "entropy", "batches": 5, "fault": None, "data": "own"}
-    assert [name for name, _ in job.parts] == ["calibration:x", "shape:calibration:x"]
+    assert [name for name, _ in job.parts] == ["model", "calibration:x", "shape:calibration:x"]
 
 
 def test_it_is_made_ready_in_a_child_and_a_mistake_costs_that_variant_alone(files: Path) -> None:

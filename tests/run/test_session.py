@@ -13,7 +13,8 @@ from harness.agent.cuda import advice
 from harness.agent.protocol import NO_JOB, Decoder, encode, read_message, split_parts
 from harness.errors import InfraError
 from harness.matrix import Needs
-from harness.run.session import AgentLost, Event, Job, Preflight, Session, preflight, preflight_job
+from harness.run.observation import Preflight, preflight, preflight_job
+from harness.run.session import AgentLost, Event, Job, Session
 from harness.run.transport import ExitStatus, ProcessTransport
 from tests.run.bench import target
 
@@ -193,9 +194,14 @@ def test_an_agent_that_is_lost_says_how(
     assert lost.value.out_of_memory is memory
 
 
-FINE: dict[str, Any] = {"type": "end", "kind": "finished", "detail": ""}
+FINE: dict[str, Any] = {"type": "end", "kind": "finished", "detail": "", "peak_rss_bytes": None}
 GPU: dict[str, Any] = {"type": "fact", "facts": {"gpu_uuid": "GPU-1"}}
-DEAD: dict[str, Any] = {"type": "end", "kind": "signalled", "detail": "killed by SIGSEGV"}
+DEAD: dict[str, Any] = {
+    "type": "end",
+    "kind": "signalled",
+    "detail": "killed by SIGSEGV",
+    "peak_rss_bytes": None,
+}
 
 
 def doing(name: str) -> dict[str, Any]:
@@ -247,8 +253,7 @@ def test_what_went_wrong_is_one_sentence(messages: tuple[dict[str, Any], ...], t
 
 def test_a_target_that_needs_no_gpu_needs_none() -> None:
     heard = run(FINE, gpu=False)
-    assert (heard.trouble, heard.facts) == ("", {})
-    assert heard.log == [f"[preflight] {FINE}"]
+    assert (heard.trouble, heard.facts, len(heard.log)) == ("", {}, 1)
 
 
 def test_the_job_is_bounded_and_leaves_the_agent_its_memory() -> None:
