@@ -46,6 +46,8 @@ _MACRO = re.compile(
 )
 #: An enumerator, in the text of a macro.
 _QUALIFIED = re.compile(r"\b([A-Z]\w+)::(k[A-Z]\w+)")
+#: Nodes around an expression.
+_WRAPPING = frozenset({"initializer_list", "argument_list", "parenthesized_expression", "pointer_expression"})
 #: The ends of variables' names by which members that another file declares are told.
 _USUAL = {
     "engine": "ICudaEngine", "context": "IExecutionContext", "builder": "IBuilder", "config": "IBuilderConfig",
@@ -138,11 +140,7 @@ class _File:
 
     def _overridden(self, node: Node) -> Iterator[Use]:
         """Yield the method of a base that a class overrides."""
-        above: Node | None = node
-        while above is not None and above.type not in ("class_specifier", "struct_specifier"):
-            above = above.parent
-        bases = [each for each in above.children if each.type == "base_class_clause"] if above else []
-        for base in (word for each in bases for word in _WORD.findall(_text(each))):
+        for base in _bases(node):
             whole, found = self.interface.names.get(base), self.interface.member(base, _text(node))
             # Of a class that goes itself its use as a base is told.
             if found and not (whole and whole.spans[-1] == found.spans[-1]):
@@ -154,12 +152,7 @@ class _File:
             return ""
         if node.type == "call_expression":
             return self._given(node)
-        if node.type in (
-            "initializer_list",
-            "argument_list",
-            "parenthesized_expression",
-            "pointer_expression",
-        ):
+        if node.type in _WRAPPING:
             return self._class(node.named_children[0]) if node.named_children else ""
         word = (_WORD.findall(_text(node)) or [""])[-1]
         if word in self.classes:
@@ -178,9 +171,9 @@ class _File:
         if name == "get" and called.type == "field_expression":
             return self._class(called.child_by_field_name("argument"))
         gives = {each.gives for each in self.interface.by_bare.get(name, ())}
-        if len(gives) == 1 and "" not in gives:
-            return gives.pop()
-        return "" if gives else self._class(node.child_by_field_name("arguments"))
+        if not gives:
+            return self._class(node.child_by_field_name("arguments"))
+        return gives.pop() if len(gives) == 1 else ""
 
     def _declare(self) -> None:
         """Take in the class of each variable that the file declares; of one that has several, none."""
@@ -220,6 +213,15 @@ def _last(node: Node) -> Node:
     return node
 
 
+def _bases(node: Node) -> Iterator[str]:
+    """Yield the words that name the bases of the class around a node."""
+    above: Node | None = node
+    while above is not None and above.type not in ("class_specifier", "struct_specifier"):
+        above = above.parent
+    for each in above.children if above else ():
+        yield from _WORD.findall(_text(each)) if each.type == "base_class_clause" else ()
+
+
 def _declared(node: Node) -> tuple[str, Node | None]:
     """Return the name of a declared variable, and its value."""
     value = None
@@ -244,13 +246,16 @@ def _guarded(text: str) -> dict[int, tuple[Condition, ...]]:
         if not each[1].startswith("if") and open_parts:
             first, before = open_parts.pop()
             found.update((line, (*found.get(line, ()), before)) for line in range(first, row) if before)
-        if each[1].startswith("if"):
-            open_parts.append((row, _condition(each[2], negated=each[1] == "ifndef")))
-        elif each[1] == "else":
-            open_parts.append((row, before.negated() if before else None))
-        elif each[1] != "endif":
-            open_parts.append((row, _condition(each[2]) or (UNREAD if before else None)))
+        if each[1] != "endif":
+            open_parts.append((row, _opened(each[1], each[2], before)))
     return found
+
+
+def _opened(directive: str, text: str, before: Condition | None) -> Condition | None:
+    """Return the test of the part behind a directive; `before` is that of the part before it."""
+    if directive == "else":
+        return before.negated() if before else None
+    return _condition(text, negated=directive == "ifndef") or (UNREAD if before else None)
 
 
 def _condition(text: str, *, negated: bool = False) -> Condition | None:

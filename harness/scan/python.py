@@ -69,10 +69,11 @@ class Guards:
             case ast.Call():
                 return self._called(node)
         name = _last_name(node)
-        return self.answers.get(name) or (UNREAD if self._answers(name) else None)
+        return self.answers.get(name) or self._answer(name)
 
-    def _answers(self, name: str) -> bool:
-        return bool(_ANSWER.search(name)) and name not in interfaces()["python"].by_bare
+    def _answer(self, name: str) -> Condition | None:
+        """Return that a name answers whether it is some version, None if it does not."""
+        return UNREAD if _ANSWER.search(name) and name not in interfaces()["python"].by_bare else None
 
     def _compared(self, node: ast.Compare) -> Condition | None:
         if len(node.ops) != 1 or not self._is_version(node.left):
@@ -85,22 +86,20 @@ class Guards:
         name, called = _last_name(node.func), node.func
         words = [*filter(None, map(_text_of, node.args))]
         if name == "hasattr":
-            return UNREAD if self._asks_for_a_name(node, words) else None
-        if name == "startswith" and isinstance(called, ast.Attribute) and self._is_version(called.value):
-            begun = _VERSION.match(words[0]) if words else None
-            return Condition("==", _split(begun["numbers"])) if begun else UNREAD
+            return self._asks_for_a_name(node, words)
         found = next(filter(None, map(_VERSION.match, words)), None)
+        if name == "startswith" and isinstance(called, ast.Attribute) and self._is_version(called.value):
+            return Condition("==", _split(found["numbers"])) if found else UNREAD
         if found and (_OF_TENSORRT.search(name) or any(map(self._is_version, node.args))):
             known = found["sign"] in SIGNS
             return Condition(found["sign"], _split(found["numbers"])) if known else UNREAD
-        return UNREAD if self._answers(name) else None
+        return self._answer(name)
 
-    def _asks_for_a_name(self, node: ast.Call, words: Iterable[str]) -> bool:
-        """Tell whether a `hasattr` asks an object of TensorRT, or for a name of its interface."""
+    def _asks_for_a_name(self, node: ast.Call, words: Iterable[str]) -> Condition | None:
+        """Return that a `hasattr` asks an object of TensorRT, or for a name of its interface, None if it does not."""
         known = not interfaces()["python"].by_bare.keys().isdisjoint(words)
-        return (known and key_of(node.args[0]) != "self") or bool(
-            self.types.of(node.args[0], self.types.module)
-        )
+        of_it = self.types.of(node.args[0], self.types.module)
+        return UNREAD if of_it or (known and key_of(node.args[0]) != "self") else None
 
     def _is_version(self, node: ast.AST) -> bool:
         """Tell whether an expression is TensorRT's version, or made of it."""
@@ -140,9 +139,9 @@ def _numbers(node: ast.AST) -> tuple[int, ...]:
         case ast.Call(args=[one]):
             return _numbers(one)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            some = [each.value for each in parts if isinstance(each, ast.Constant)]
-            numbers = [each for each in some if isinstance(each, int)]
-            return tuple(numbers[:3]) if len(numbers) == len(parts) else ()
+            some = [getattr(each, "value", None) for each in parts]
+            numbers = tuple(each for each in some if isinstance(each, int))
+            return numbers[:3] if len(numbers) == len(some) else ()
         case ast.Constant(value=int() as number):
             return decoded(number)
         case ast.Constant(value=str() | float() as written):
@@ -274,14 +273,14 @@ class _Walk:
         """Yield the uses that a node itself is."""
         match node:
             case ast.Attribute():
-                if name := self.types.name(node, scope):
-                    yield self._use(node, name, behind)
-                elif name := self._by_name(node, scope):
-                    yield self._use(node, name, behind, sure=False)
+                sure = self.types.name(node, scope)
+                if name := sure or self._by_name(node, scope):
+                    yield self._use(node, name, behind, sure=bool(sure))
             case ast.ImportFrom(module="tensorrt" | "tensorrt.plugin" as module):
                 prefix = module.partition("tensorrt.")[2]
-                some = (self.interface.names.get(f"{prefix}.{each.name}".lstrip(".")) for each in node.names)
-                yield from (self._use(node, each, behind) for each in some if each)
+                names = [f"{prefix}.{each.name}".lstrip(".") for each in node.names]
+                some = filter(None, map(self.interface.names.get, names))
+                yield from (self._use(node, each, behind) for each in some)
             case ast.Constant(value=str() as text):
                 if name := plugin_named(text) or self._option(node):
                     yield self._use(node, name, behind, sure=name.kind == "plugin")
@@ -292,10 +291,10 @@ class _Walk:
         """Yield the names that a call asks for: by keyword, by `len`, by `getattr`."""
         match node:
             case ast.Call(func=ast.Attribute() as called) if name := self.types.name(called, scope):
-                given = {each.arg for each in node.keywords}
                 arguments = self.interface.arguments
-                of_it = arguments.get(name.full if name.full in arguments else f"{name.full}.__init__", ())
-                yield from (each for each in of_it if each.full.rpartition("(")[2].rstrip("=)") in given)
+                full = name.full if name.full in arguments else f"{name.full}.__init__"
+                of_it = {each.full.rpartition("(")[2].rstrip("=)"): each for each in arguments.get(full, ())}
+                yield from (of_it[each.arg] for each in node.keywords if each.arg in of_it)
             case ast.Call(func=ast.Name(id="len"), args=[one]):
                 kind = self.types.of(one, scope)
                 if (

@@ -197,8 +197,8 @@ class Types:
                     for target, kind in self._bound(node, scope):
                         self._bind(target, kind, scope, own)
         for name, kinds in results.items():
-            known = [*(kinds - {None})]
-            if len(known) == 1 and known[0]:
+            known = [*filter(None, kinds)]
+            if len(known) == 1:
                 self.returns[name] = known[0]
 
     def _class(self, node: ast.ClassDef, scope: Scope, own: Scope) -> None:
@@ -280,9 +280,11 @@ class Types:
             return ExpressionKind("module", "plugin") if whole and "." in full else MODULE
         if module in _ITSELF:
             found = self.interface.names.get(full)
-            if found and full[:1].isupper():
-                return ExpressionKind("class", full)
-            return ExpressionKind("call", found.gives if found else "")
+            if found is None:
+                return ExpressionKind("call")
+            return (
+                ExpressionKind("class", full) if full[:1].isupper() else ExpressionKind("call", found.gives)
+            )
         return MODULE if full == name in ("trt", "tensorrt") and not _OTHERS.match(module) else None
 
     def _annotated(self, node: ast.AST | None, scope: Scope) -> ExpressionKind | None:

@@ -105,10 +105,10 @@ _PLUGIN = re.compile(r"\w+_TRT|\w+(?:PluginDynamic|Plugin)|CoordConvAC|CropAndRe
 def by_name(interface: Interface, bare: str) -> Name | None:
     """Return the name that a member of an unknown type can only be; of several alike the one that lived longest."""
     some = [each for each in interface.by_bare.get(bare, ()) if _HELD.fullmatch(each.owner)]
-    if not some or len(bare) < _DISTINCT or not re.search("_|[a-z][A-Z]", bare):
-        return None
     ends = {tuple(each.spans[-1]) for each in some}
-    if ("", "") in ends or (len(ends) > 1 and any(not gone for _, gone in ends)):
+    # One that is still there may be meant.
+    there = ("", "") in ends or (len(ends) > 1 and not all(gone for _, gone in ends))
+    if not some or there or len(bare) < _DISTINCT or not re.search("_|[a-z][A-Z]", bare):
         return None
     return max(some, key=lambda each: numbers(each.spans[-1][1] or "0.0.0"))
 
