@@ -170,7 +170,7 @@ def test_every_target_can_be_had_somehow_and_says_from_where(shipped: Matrix) ->
 def test_an_image_of_which_no_source_speaks_says_so(tmp_path: Path, fields: str, *, doubted: bool) -> None:
     """Packages are pinned to their version; an image's tag does not tell."""
     said = load(tmp_path, target_text(fields)).target("trt86").unsourced
-    assert said == ("no source says which TensorRT this image holds; a run will" if doubted else "")
+    assert bool(said) is doubted
 
 
 def test_a_small_target_takes_the_defaults(tmp_path: Path) -> None:
