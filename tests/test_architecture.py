@@ -118,7 +118,7 @@ def test_a_case_imports_only_onnx_and_harness_case(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("package", "knower"),
-    [("pytest", "pytest_plugin"), ("uv", "run/provision"), ("rich", "cli")],
+    [("docker", "run/docker"), ("pytest", "pytest_plugin"), ("uv", "run/provision"), ("rich", "cli")],
 )
 def test_one_room_knows_it(package: str, knower: str) -> None:
     """pytest, uv and the terminal are each known to one room."""
