@@ -61,7 +61,6 @@ def test_each_refusal_is_found_behind_the_one_before() -> None:
 def test_a_failure_without_a_node_ends_the_search_and_is_told() -> None:
     found = search(row("Relu"), lambda _: unbuilt("no luck"))
     assert found.found == ()
-    assert found.end.startswith("it fails to build, and no node of the main graph is named: ")
     assert "no luck" in found.end
 
 
@@ -131,7 +130,7 @@ def test_a_search_is_bounded_in_tries_and_seconds() -> None:
     assert search(model, engine).tries == MOST_TRIES
     times = iter(range(0, 1000, 40))
     found = search(model, engine, clock=lambda: next(times))
-    assert found.end.startswith("the search ended after 0 tries")
+    assert (found.tries, "--seconds" in found.end) == (0, True)
 
 
 def test_what_no_node_can_be_blamed_for_is_not_searched() -> None:
