@@ -6,7 +6,6 @@ A failure for what came with a later version is no fault of the version, and a l
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -369,10 +368,6 @@ def _six(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-#: A group that only a failure fills in, in a title that reads well without it.
-_BLANK = re.compile(r", <\w+>(?:,|$)")
-
-
 def advice_of(found: Diagnosis) -> Advice:
     """Return the diagnosis for readers; the last tactic refused is the nearest the engine comes to a reason."""
     last = f" The engine's last word: {clip(found.skipped_tactic, 300)}" if found.skipped_tactic else ""
@@ -404,11 +399,6 @@ def in_general(signature: Signature) -> Advice:
     title, cause, advice = (blank(getattr(signature, name)) for name in SAID)
     of, place = signature.advice_variants, str(Place(signature.operator))
     return Advice(signature.id, title, cause, advice, of, signature.links, place)
-
-
-def without_blanks(title: str) -> str:
-    """Return a title without the groups that only a failure fills in, if it reads well without them."""
-    return _BLANK.sub("", title)
 
 
 @cache

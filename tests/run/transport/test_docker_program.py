@@ -187,3 +187,9 @@ def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     assert wait_for(lambda: not alive(int(child.read_text())))
     assert run_to_end(["sh", "-c", "sleep 600 & echo answer"]).stdout == "answer\n"
     assert time.monotonic() - began < 60
+
+
+def test_the_library_waits_until_a_daemon_is_asked() -> None:
+    """It takes a sixth of a second, which `--help` does without."""
+    asked = "import harness.cli.main, harness.run.local, sys; print('docker' in sys.modules)"
+    assert run_to_end([sys.executable, "-c", asked]).stdout == "False\n"
