@@ -190,7 +190,7 @@ def test_an_agent_that_is_lost_says_how(
     with pytest.raises(AgentLost) as lost:
         list(session(said, status=status, tail="its last words").run(JOB))
     assert sentence in str(lost.value)
-    assert str(lost.value).endswith("; it last said: its last words")
+    assert str(lost.value).endswith("its last words")
     assert lost.value.out_of_memory is memory
 
 
