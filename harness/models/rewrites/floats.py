@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto
 
 from harness.case import effective_name
+from harness.case.explicit import float_slots
 from harness.case.graph_reader import attribute, name_at, opsets, subgraphs
 from harness.layers.operators import MULTIPLYING, dequantises
 from harness.models.graphs import is_quantiser, values_of
@@ -169,24 +170,9 @@ def _slots(
     node: onnx.NodeProto, floats: Collection[str], versions: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
     """Return which inputs and outputs of a node are to be FP16."""
-    version = versions.get(node.domain, 1)
-    known = onnx.defs.has(node.op_type, version, node.domain)
-    if node.op_type in _TYPED or not known or any(subgraphs(node)):
+    if node.op_type in _TYPED or any(subgraphs(node)):
         return [], []
-    schema = onnx.defs.get_schema(node.op_type, version, node.domain)
-    allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-    found: tuple[list[int], list[int]] = [], []
-    for mine, names, formal in zip(
-        found, (node.input, node.output), (schema.inputs, schema.outputs), strict=True
-    ):
-        for index in (at for at, name in enumerate(names) if name in floats):
-            types = allowed.get(formal[min(index, len(formal) - 1)].type_str, ())
-            if "tensor(float16)" in types:
-                mine.append(index)
-            elif len(types) > 1:
-                # One type for both sides, and FP16 is not among those that it may be.
-                return [], []
-    return found
+    return float_slots(node, floats, "tensor(float16)", versions) or ([], [])
 
 
 def _halved(editor: Editor, name: str) -> str:
