@@ -226,8 +226,6 @@ OTHERWISE = {
     "exporters.nms.spatial": "the reshape behind NonMaxSuppression no longer fits; the original works on 10.6.0",
     "fp16_group_conv.group4-3d.relu": "TF32 where another build of the original took FP16",
     "quantised_attention.int8-half.relu": "a Relu in front mends the numbers on 10.6.0",
-    "qdq_shapes.up-dilated-zeros.batch": "wrong numbers on 8.6.1 in a batch of two; the original is right there",
-    "qdq_shapes.up-dilated-zeros.spatial": "wrong numbers on 8.6.1 in another size; the original is right there",
 }
 
 
