@@ -18,6 +18,7 @@ from harness.judge.cell import Judged, network_of
 from harness.judge.complaints import find_place
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.known.further import Blocker, Blockers
+from harness.known.listed import State
 from harness.layers.datatype import NARROW
 from harness.layers.names import region_in
 from harness.layers.operators import MULTIPLYING
@@ -26,6 +27,7 @@ from harness.models.answers import engine_made, ran
 from harness.models.graphs import Cutter, ModelPart
 from harness.models.own.shapes import evaluated
 from harness.models.reading import bounded
+from harness.models.static import held_against
 from harness.record.outcome import Node, ParserError
 from harness.words import OF_A_NODE, PREDICATE
 
@@ -65,7 +67,7 @@ def blockers(
         gone = {node for each in found for node in each.nodes}
         end = _ended(judged, mine, tries)
         if part and engine_made(judged):
-            end += _untried(model, gone | set(map(effective_name, part.model.graph.node)))
+            end += _untried(model, first, gone | set(map(effective_name, part.model.graph.node)))
         if not end and (tries >= MOST_TRIES or clock() - began > most_seconds):
             spent = f"{tries} tries and {clock() - began:.0f} s"
             end = f"the search ended after {spent}; there may be more (--seconds gives more time)"
@@ -78,17 +80,34 @@ def blockers(
         tries += 1
 
 
-def _untried(model: onnx.ModelProto, seen: set[str]) -> str:
-    """Return how many nodes no try held, with the operators that only they have; "" if all were tried."""
+def _untried(model: onnx.ModelProto, first: Judged, seen: set[str]) -> str:
+    """Return how many nodes no try held, with the operators that only they have, and what NVIDIA's tables say of them.
+
+    "" if all were tried.
+    """
     operators = {effective_name(node): node.op_type for node in model.graph.node}
     # The Q/DQ of a node that was cut out goes with it.
     passed_over = {"Constant", "QuantizeLinear", "DequantizeLinear"}
-    unseen = [each for name, each in operators.items() if name not in seen and each not in passed_over]
+    left = {name for name, each in operators.items() if name not in seen and each not in passed_over}
+    if not left:
+        return ""
+    unseen = [operators[name] for name in left]
     held = {operators[name] for name in seen & operators.keys()}
     alone = Counter(each for each in unseen if each not in held)
     among = ", ".join(f"{many} {operator}" for operator, many in alone.most_common(_MOST_OPERATORS))
-    told = f"; {len(unseen)} of {len(model.graph.node)} nodes were not tried" if unseen else ""
-    return f"{told}, among them {among}" if among else told
+    told = f"; {len(left)} of {len(model.graph.node)} nodes were not tried"
+    return f"{told}, among them {among}{_blocked(first, left)}" if among else f"{told}{_blocked(first, left)}"
+
+
+def _blocked(judged: Judged, names: set[str]) -> str:
+    """Return which of these nodes NVIDIA's tables block on the target of an outcome, in words; "" if none."""
+    target, variant = judged.cell.target, judged.cell.variant
+    if not target.traits.tabled:
+        return ""
+    held = held_against(variant.model_bytes(), plugins=bool(variant.recipe.libraries)).on(target)
+    blocked = [each for each in held if each.state is State.BLOCKED and each.node in names]
+    told = ", ".join(f"{each.operator} {each.node!r}" for each in blocked[:_MOST_OPERATORS])
+    return f"; NVIDIA's tables block {len(blocked)} of them: {told}" if blocked else ""
 
 
 def _seen(data: bytes, profiles: tuple[Profile, ...]) -> Mapping[str, onnx.ValueInfoProto]:

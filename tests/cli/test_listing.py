@@ -197,10 +197,13 @@ def test_list_and_show_tell_the_last_result_and_whether_it_is_of_today(toy: Path
     (record,) = (toy / "reports" / "records").iterdir()
     record.unlink()
     project.record(toy, name, failed_phase="build", recipe_sha256="0" * 64)
+    project.record(toy, "toy.relu-ort131", ran=True, uncompared="no reference")
     assert main(["show", name]) == 0
     said = capsys.readouterr().out
     assert "recipe has changed" in said
     assert "build_failed (new)" not in said
+    assert main(["show", "toy.relu-ort131"]) == 0
+    assert "compared: no reference" in capsys.readouterr().out
 
 
 @pytest.mark.integration
@@ -211,12 +214,7 @@ def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: Capture) -> 
     assert len(lines) == 3
     for _ in range(2):
         done = subprocess.run(
-            ["bash", "-e"],
-            input="\n".join(lines),
-            text=True,
-            capture_output=True,
-            check=False,
-            env=reader(),
+            ["bash", "-e"], input="\n".join(lines), text=True, capture_output=True, check=False, env=reader()
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == "1.31.1"

@@ -143,11 +143,7 @@ def test_int8_among_fp16_has_scales_in_fp16(opset: int) -> None:
 
 @pytest.mark.parametrize(
     ("operator", "shape", "attributes", "channels"),
-    [
-        ("Gemm", (8, 4), {}, [4]),
-        ("Gemm", (4, 8), {"transB": 1}, [4]),
-        ("MatMul", (8, 4), {}, [4]),
-    ],
+    [("Gemm", (8, 4), {}, [4]), ("Gemm", (4, 8), {"transB": 1}, [4]), ("MatMul", (8, 4), {}, [4])],
 )
 def test_scales_of_weights_lie_along_the_output_channels(
     operator: str, shape: tuple[int, int], attributes: dict[str, Any], channels: list[int]

@@ -8,15 +8,7 @@ import pytest
 
 from harness.judge.reasons import BuiltLayer, Why, built_layers, changes
 from harness.layers.tactics import read_tactics
-from tests.layers.test_tactics import (
-    CALIBRATED,
-    CASTS_8,
-    CASTS_10,
-    CONV,
-    NO_KERNEL,
-    PARTITIONED,
-    UNQUANTISED,
-)
+from tests.layers.test_tactics import CALIBRATED, CASTS_8, CASTS_10, CONV, NO_KERNEL, PARTITIONED, UNQUANTISED
 
 pytestmark = pytest.mark.unit
 

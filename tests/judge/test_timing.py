@@ -8,13 +8,7 @@ from statistics import median
 
 import pytest
 
-from harness.judge.timing import (
-    WORTH_TELLING,
-    Statistics,
-    contended,
-    interval,
-    statistics,
-)
+from harness.judge.timing import WORTH_TELLING, Statistics, contended, interval, statistics
 
 pytestmark = pytest.mark.unit
 
