@@ -118,7 +118,7 @@ def test_a_case_imports_only_onnx_and_harness_case(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("package", "knower"),
-    [("pytest", "pytest_plugin"), ("uv", "run/provision"), ("rich", "cli")],
+    [("docker", "run/docker"), ("pytest", "pytest_plugin"), ("uv", "run/provision"), ("rich", "cli")],
 )
 def test_one_room_knows_it(package: str, knower: str) -> None:
     """pytest, uv and the terminal are each known to one room."""
@@ -203,3 +203,15 @@ def test_each_test_is_of_a_kind(path: Path) -> None:
     tests = [each for each in body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")]
     unmarked = [each.name for each in tests if not any(_marked(one, names) for one in each.decorator_list)]
     assert "pytestmark" in names or not unmarked
+
+
+def _holds_a_sentence(node: ast.Assert) -> bool:
+    texts = (each.value for each in ast.walk(node.test) if isinstance(each, ast.Constant))
+    return any(isinstance(text, str) and len(text) >= 25 and text.count(" ") >= 3 for text in texts)
+
+
+def test_few_asserts_hold_a_whole_sentence() -> None:
+    """They break when a sentence is put better: at most one in 25 does, and all others hold names, figures, codes."""
+    files = (parse(path) for path in (ROOT / "tests").rglob("test_*.py"))
+    asserts = [node for file in files for node in ast.walk(file) if isinstance(node, ast.Assert)]
+    assert sum(map(_holds_a_sentence, asserts)) <= 0.04 * len(asserts)

@@ -16,6 +16,7 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.store import Store
 from tests.cli import project
+from tests.fixtures import Capture, Patch
 from tools.docs import CHECK_PAGE, check_page, stale
 
 pytestmark = pytest.mark.unit
@@ -47,7 +48,7 @@ def shown(page: str, *verbs: str) -> list[list[str]]:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(tmp_path: Path, monkeypatch: Patch) -> Path:
     """Go to a folder with matrix.yaml, a copy of the cases, one record, and one of another machine beside it."""
     folder = tmp_path / "checkout"
     shutil.copytree(ROOT / "cases", folder / "cases", ignore=shutil.ignore_patterns("__pycache__"))
@@ -67,7 +68,7 @@ def test_every_command_is_understood() -> None:
 
 
 @pytest.mark.usefixtures("checkout")
-def test_the_readmes_lines_that_look_and_plan_work(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readmes_lines_that_look_and_plan_work(capsys: Capture) -> None:
     """A `run` is planned only: the integration tests run cells."""
     for words in shown(README, "list", "show", "doctor", "run"):
         planned = words[0] == "run" and "--dry-run" not in words
@@ -76,9 +77,7 @@ def test_the_readmes_lines_that_look_and_plan_work(capsys: pytest.CaptureFixture
         assert (len(said.out.splitlines()) > 1, said.err) == (True, ""), words
 
 
-def test_the_readmes_step_is_what_diff_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_readmes_step_is_what_diff_prints(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     """Each piece between two lines of dots, in its order; where nothing has run, of what is published."""
     (sample,) = (text for text in blocks(README, "text") if "trt-compat diff" in text)
     command, *printed = sample.partition("\n$ trt-compat explain")[0].splitlines()
@@ -94,7 +93,7 @@ def test_the_readmes_step_is_what_diff_prints(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("checkout")
-def test_the_lines_on_records_work(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lines_on_records_work(capsys: Capture) -> None:
     for words in shown(RESULTS, "report", "verify", "merge", "accept"):
         assert (main(words), capsys.readouterr().err) == (0, ""), words
     assert {each.cell for each in Store(Path("reports")).outcomes()} == {

@@ -13,6 +13,7 @@ import pytest
 
 from harness.run import local
 from harness.scratch import Scratch, reap_scratch
+from tests.fixtures import Patch
 
 pytestmark = pytest.mark.unit
 
@@ -31,7 +32,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(tmp_path: Path, monkeypatch: Patch) -> Path:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     # For a long path /tmp is looked at too, and other tests leave folders of killed processes there.
     monkeypatch.setattr("harness.scratch._SHORT", str(tmp_path / "short"))
@@ -46,9 +47,7 @@ def test_a_folder_goes_with_its_owner(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next_run(
-    temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_process_left_is_removed_by_the_next_run(temporary: Path, monkeypatch: Patch) -> None:
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", KILLED], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
@@ -75,9 +74,7 @@ def test_what_is_killed_while_it_makes_or_removes_a_folder_leaves_nothing(
     assert list(temporary.iterdir()) == []
 
 
-def test_a_folder_that_another_run_took_for_left_is_made_anew(
-    temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_another_run_took_for_left_is_made_anew(temporary: Path, monkeypatch: Patch) -> None:
     again = iter((True, True))
     makes = tempfile.mkdtemp
 
@@ -102,7 +99,7 @@ def test_a_link_where_the_folder_was_is_removed_and_not_followed(temporary: Path
     assert (temporary / "kept").stat().st_mode & 0o777 == 0o500
 
 
-def test_what_is_not_known_to_be_left_stays(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_known_to_be_left_stays(temporary: Path, monkeypatch: Patch) -> None:
     with Scratch() as alive:
         (temporary / "trt-compat-unmarked" / "in").mkdir(parents=True)
         (temporary / "trt-compat-file").touch()

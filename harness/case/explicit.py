@@ -8,7 +8,7 @@ already, or is of no operator that ONNX's schemas allow in the type. A node of n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -99,26 +99,26 @@ def _raised(model: onnx.ModelProto, types: NodeTypes) -> onnx.ModelProto:
 
 
 def float_slots(
-    node: onnx.NodeProto, floats: Mapping[str, int], name: str, versions: Mapping[str, int]
+    node: onnx.NodeProto, floats: Container[str], name: str, versions: Mapping[str, int]
 ) -> tuple[list[int], list[int]] | None:
     """Return which inputs and outputs of a node may be of a type, by its name in ONNX's schemas.
 
     `floats` are the tensors in floating point. None if the operator has no schema, or one type for both sides that
     this may not be.
     """
-    try:
-        schema = onnx.defs.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
-    except onnx.defs.SchemaError:
+    version = versions.get(node.domain, 1)
+    if not onnx.defs.has(node.op_type, version, node.domain):
         return None
+    schema = onnx.defs.get_schema(node.op_type, version, node.domain)
     allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
     found: tuple[list[int], list[int]] = [], []
     sides = zip(found, (node.input, node.output), (schema.inputs, schema.outputs), strict=True)
     for mine, names, formal in sides:
-        for index, tensor in enumerate(names):
+        for index in (at for at, tensor in enumerate(names) if tensor in floats):
             types = allowed.get(formal[min(index, len(formal) - 1)].type_str, ())
-            if tensor in floats and name in types:
+            if name in types:
                 mine.append(index)
-            elif tensor in floats and len(types) > 1:
+            elif len(types) > 1:
                 return None
     return found
 

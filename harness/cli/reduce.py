@@ -32,7 +32,7 @@ from harness.judge.cell import Judged
 from harness.layers.asked import wished
 from harness.matrix import Target
 from harness.models.answers import ran, sizes_doubted
-from harness.models.case_file import add_case, case_name, variant_name
+from harness.models.case_file import add_case, case_name
 from harness.models.checking import Building
 from harness.models.further import graph_of
 from harness.models.graphs import outside
@@ -242,7 +242,7 @@ def do_new(options: argparse.Namespace) -> int:
         )
     path = options.cases / f"{options.name}.py"
     name = case_name(path)
-    own = load_own(options.model, of_fields(Building, options).wanted, name=variant_name(options.model))
+    own = load_own(options.model, of_fields(Building, options).wanted)
     if own.weights is not None:
         raise HandledError(
             f"{options.model}: has {own.weights} of weights, too many for a case; `trt-compat reduce` makes it small"

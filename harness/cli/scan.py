@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION
@@ -12,8 +11,8 @@ from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.matrix.interface import interfaces, numbers
 from harness.scan.files import scanned
-from harness.scan.judged import ScanFinding, judged, runs_on
-from harness.scan.written import FORMATS, ScanAnswer
+from harness.scan.judged import FORMATS, ScanAnswer, judged, runs_on
+from harness.scan.uses import Found
 
 
 def add_scan(command: argparse.ArgumentParser) -> None:
@@ -56,6 +55,14 @@ def do_scan(options: argparse.Namespace) -> int:
     if options.lowest and options.highest and numbers(options.lowest) > numbers(options.highest):
         raise HandledError(f"--from {options.lowest} is later than --to {options.highest}; swap them")
     found, files = scanned(options.paths)
+    answer = _answer(options, found, files)
+    print(FORMATS[options.form or "text"](answer))
+    breaks = [each for each in answer.findings if each.breaks]
+    return EXIT_REGRESSION if (not any(answer.row.values()) if answer.row else breaks) else EXIT_OK
+
+
+def _answer(options: argparse.Namespace, found: Found, files: int) -> ScanAnswer:
+    """Return what a version makes of uses; without one, which targets they run on."""
     targets = {each.name: each.version for each in load_matrix(options.matrix) if each.traits.interface_known}
     named = options.highest or options.lowest
     fine = () if named else runs_on(found, [*targets.values()])
@@ -63,17 +70,11 @@ def do_scan(options: argparse.Namespace) -> int:
     highest = options.highest or max(targets.values(), key=numbers)
     lowest = options.lowest or ("" if options.highest else min(targets.values(), key=numbers))
     findings = judged(found, _patch(lowest), _patch(highest))
-    answer = ScanAnswer(found, findings, files, highest, row, guarded=options.guarded)
-    print(FORMATS[options.form or "text"](answer))
-    return EXIT_REGRESSION if _breaks(row, findings) else EXIT_OK
+    return ScanAnswer(found, findings, files, highest, row, guarded=options.guarded)
 
 
 def _patch(version: str) -> str:
     return ".".join(version.split(".")[:3])
-
-
-def _breaks(row: Mapping[str, bool], findings: Iterable[ScanFinding]) -> bool:
-    return not any(row.values()) if row else any(each.breaks for each in findings)
 
 
 def _check(option: str, version: str) -> None:

@@ -280,7 +280,8 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
     for line in complaints(judged):
         _say(line.strip(), "    " if line.startswith(" ") else "  ")
     if outcome.uncompared:
-        _say(f"numbers not compared: {outcome.uncompared}")
+        held = "held to ONNX Runtime without optimisations" if outcome.accuracy else "not compared"
+        _say(f"numbers {held}: {outcome.uncompared}")
     for node, precision in judged.precision.items():
         print(f"  {node} ran in {said(precision)}")
 

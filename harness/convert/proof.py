@@ -25,9 +25,7 @@ from harness.models.trying import BuiltOrRun, Tries
 from harness.run.numbers.given import read_npz
 from harness.run.prepared import Refused
 from harness.run.provision.model import Via
-from harness.words import GOOD, UNJUDGED, Class, Precision, Typing
-
-_BUILT = (*GOOD, Class.PRECISION_LOST, Class.INACCURATE)
+from harness.words import FINISHED, GOOD, UNJUDGED, Class, Precision, Typing
 
 
 @dataclass(frozen=True)
@@ -48,10 +46,11 @@ class TypedNode:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """An engine's answer to the converted model, and the precision there of each node that it tells of."""
+    """An engine's answer to the converted model; `unheld` is why its numbers are not held to the old one's."""
 
     judged: Judged
     typed: Mapping[str, Precision]
+    unheld: str = ""
 
     @property
     def ran(self) -> dict[str, Precision]:
@@ -90,7 +89,8 @@ class Rebuilt:
     def broken(self) -> bool:
         """Tell whether it does not build, gives other numbers, or runs a node coarser than it is typed."""
         cls = self.judged.classification.cls
-        return self.tried and (cls not in (*GOOD, Class.PRECISION_LOST) or bool(self.coarser))
+        built = cls in (*GOOD, Class.PRECISION_LOST) or (cls is Class.INACCURATE and bool(self.unheld))
+        return self.tried and (not built or bool(self.coarser))
 
     @property
     def median_ms(self) -> float | None:
@@ -101,7 +101,7 @@ class Rebuilt:
     def __str__(self) -> str:
         """Return the answer in a line."""
         found, target = self.judged.classification, self.judged.cell.target
-        if not self.tried or found.cls not in _BUILT:
+        if not self.tried or found.cls not in FINISHED:
             return f"{target.name}: {found.cls}: {self.judged.outcome.reason or found.reason}"
         parts = [] if target.traits.baseline else [*self._types_said()]
         time = self.median_ms
@@ -117,8 +117,8 @@ class Rebuilt:
 
     def _numbers_said(self) -> str:
         accuracy = self.judged.outcome.accuracy
-        if not accuracy:
-            why = self.judged.outcome.uncompared or "built without a GPU to run on"
+        if self.unheld or not accuracy:
+            why = self.unheld or self.judged.outcome.uncompared or "built without a GPU to run on"
             return f"numbers not compared: {why}"
         rel, cosine = max(each.max_rel for each in accuracy), min(each.cosine for each in accuracy)
         within = "beyond" if self.judged.classification.cls is Class.INACCURATE else "within"
@@ -160,11 +160,15 @@ def rebuilt(
 ) -> Iterator[Rebuilt]:
     """Yield the answer of each target to the converted model, whose numbers are held to the old one's reference."""
     ready = OwnPrepared({old.variant.name: given}).make(old.variant, lambda: True)
-    if not isinstance(ready, Refused):
+    if isinstance(ready, Refused):
+        unheld = ready.reason
+    else:
+        unheld = "" if ready.reference.outputs else ready.reference.reason or ready.unfed
         given = replace(given, inputs=ready.inputs, expected=ready.reference.outputs or {})
     profiles = old.variant.recipe.profiles
     with Tries(via=via, prepared=BuiltOrRun(given, runs=True, timed=True)) as tries:
         for target in targets:
             typing = Typing.GRAPH if target.traits.graph_alone else Typing.STRONG
             recipe = Recipe(typing=typing, profiles=profiles)
-            yield Rebuilt(tries.judged(made.model.SerializeToString(), target, recipe), made.typed)
+            judged = tries.judged(made.model.SerializeToString(), target, recipe)
+            yield Rebuilt(judged, made.typed, unheld)

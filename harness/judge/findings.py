@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (patterns and texts stand on one line)
 """Explains a log: every known cause in it, then warnings and harmless messages, then the unknown lines.
 
-harness/report/static/explain.js gives the same answers in the page.
+harness/report/static/explain.js marks the same lines in the page, and names the same entries.
 """
 
 from __future__ import annotations

@@ -306,6 +306,7 @@ _PACKAGE = re.compile(r"(?:site|dist)-packages/([\w-]{1,80})/|custom_nodes/([\w.
 _FAULT = re.compile(r"[Ee]rror|[Ff]ail|[Cc]annot|[Ii]nvalid|While parsing node")
 #: Findings of one group told one by one; characters of a message told; warnings looked up; lines of a traceback.
 _MOST_ALIKE, _MOST_SAID, _MOST_WARNINGS, _BEFORE = 3, 200, 2000, 40
+_LEAST_SHARE = 0.3
 _ORDER = ("failure", "warning", "harmless")
 
 
@@ -400,7 +401,10 @@ def _before(said: Said, text: str) -> list[str]:
 
 def _match(said: Said, text: str) -> MatchedMessage | None:
     who, text = _who(said, text), text.replace("NvTensorRTRTX EP", "TensorRT EP")
-    return known_message(text, who) if not who or who in groups()["tools"] else None
+    match = known_message(text, who) if not who or who in groups()["tools"] else None
+    # A few words in a long text of nobody known are blamed on no tool.
+    stray = match and match.meaning.fault and not who and match.form.length < len(text) * _LEAST_SHARE
+    return None if stray else match
 
 
 def _of_line(said: Said, text: str) -> Finding | None:

@@ -1,33 +1,52 @@
-"""Judged outcomes of a cell -> its `Known`, with its diagnosis as readers get it."""
+"""Judged outcomes of a cell -> its `Known`, with its diagnosis as readers get it, and what its version lacks as yet.
+
+A failure for what came with a later version is no fault of the version, and a later version that has it mends none.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
 from statistics import median
 
+from packaging.version import Version
+
 from harness.case import Expectation
+from harness.engines import ENGINES
 from harness.history import CellHistory
 from harness.judge.cell import Judged
 from harness.judge.classify import fp32_or_tf32
 from harness.judge.complaints import Place
 from harness.judge.diagnosis import Diagnosis, blank, notes
+from harness.judge.names import since
 from harness.judge.signatures import SAID, Signature, load_signatures
 from harness.judge.timing import bounds, contended, statistics
 from harness.known.claim import built_but, drawn, says
 from harness.known.listed import Objection, State
-from harness.known.model import Advice, Known, Layers, OnGpu, Timing, stack_of
-from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
+from harness.known.model import Advice, Known, Layers, OnGpu, TargetView, Timing, VariantView, Yet, stack_of
+from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, precision_of, same_precision
 from harness.layers.precision import attention_kernel, holds_attention
+from harness.matrix.operators import operator_tables, tables_around
 from harness.record.from_json import plain
 from harness.record.outcome import Layer, Outcome
 from harness.record.speaking import took_part
 from harness.text import clip, one_line, some, tail
-from harness.words import BADNESS, GOOD, PREDICATE, UNJUDGED, Basis, Class, Precision, Verdict, said
+from harness.words import (
+    BADNESS,
+    CLASSES,
+    GOOD,
+    PREDICATE,
+    UNJUDGED,
+    Basis,
+    Class,
+    Engine,
+    Precision,
+    Verdict,
+    said,
+)
 
 #: The reason of a cell without a record.
 NOT_RUN_YET = "not run yet"
@@ -349,10 +368,6 @@ def _six(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-#: A group that only a failure fills in, in a title that reads well without it.
-_BLANK = re.compile(r", <\w+>(?:,|$)")
-
-
 def advice_of(found: Diagnosis) -> Advice:
     """Return the diagnosis for readers; the last tactic refused is the nearest the engine comes to a reason."""
     last = f" The engine's last word: {clip(found.skipped_tactic, 300)}" if found.skipped_tactic else ""
@@ -386,11 +401,6 @@ def in_general(signature: Signature) -> Advice:
     return Advice(signature.id, title, cause, advice, of, signature.links, place)
 
 
-def without_blanks(title: str) -> str:
-    """Return a title without the groups that only a failure fills in, if it reads well without them."""
-    return _BLANK.sub("", title)
-
-
 @cache
 def _general() -> dict[str, Advice]:
     return {signature.id: in_general(signature) for signature in load_signatures()}
@@ -404,3 +414,66 @@ def badness(cls: Class, verdict: Verdict) -> tuple[int, int]:
     """
     news = 2 if verdict is Verdict.REGRESSED else 1 if verdict is Verdict.NEW and cls not in GOOD else 0
     return news, BADNESS[cls]
+
+
+# ---- what a version does not have yet: a type, an operator or a call that came later
+
+#: The signatures of a parser that refuses a type and an operator; the graph and the tables tell which.
+_TYPE, _OPERATOR = ("initializer-refused", "initializer-of-later-type"), "no-importer"
+
+
+def not_yet(cell: Known, variant: VariantView, target: TargetView) -> Yet | None:
+    """Return what a cell failed for that its version does not have yet, as far as sources tell; None else.
+
+    Only engines whose operators are tabled are told so. A cell that failed for another cause lacks nothing.
+    """
+    if not ENGINES[Engine(target.engine)].tabled or cell.stands is None:
+        return None
+    if CLASSES[cell.stands].breaks != "builds":
+        return None
+    every = (
+        each for each in _lacking(cell, variant, target) if Version(each.since) > Version(target.version)
+    )
+    return max(every, key=lambda each: Version(each.since), default=None)
+
+
+def _lacking(cell: Known, variant: VariantView, target: TargetView) -> Iterator[Yet]:
+    """Yield what a refused graph holds that came with some version."""
+    signature = cell.signature or ""
+    since_of = _types(variant) if signature in _TYPE else {}
+    # Of a report without a cause too: no graph is read without an importer.
+    if signature == _OPERATOR or (not signature and cell.stands is Class.PARSE_FAILED):
+        since_of |= _operators(variant, target)
+    if cell.basis is Basis.LISTED and cell.static and cell.static.restriction == "no importer":
+        operator = cell.static.operator or ""
+        since_of[operator] = since(operator)
+    if came := _came().get(signature):
+        yield came
+    yield from (Yet(what, release) for what, release in since_of.items() if release)
+
+
+def _types(variant: VariantView) -> dict[str, str]:
+    """Return the types of a graph, each with the first table that has it."""
+    kinds = {precision_of(each.split(" ")[0]) for each in variant.graph.types.values()}
+    return {name: _first_of(name) for name in sorted(str(kind).upper() for kind in kinds)}
+
+
+def _operators(variant: VariantView, target: TargetView) -> dict[str, str]:
+    """Return the operators of a graph that a version has no importer of, each with the first release that has."""
+    before, _ = tables_around(target.version)
+    every = (node.op for node in variant.graph.nodes if before and node.op not in before.importers)
+    return {name: since(name) for name in every}
+
+
+@cache
+def _came() -> Mapping[str, Yet]:
+    return {each.id: Yet(**each.came) for each in load_signatures() if each.came}
+
+
+@cache
+def _first_of(kind: str) -> str:
+    """Return the first of NVIDIA's tables in which an importer takes a type, "" for a type that none names."""
+    tables = operator_tables()
+    return next(
+        (each.release for each in tables if any(kind in it.types for it in each.importers.values())), ""
+    )

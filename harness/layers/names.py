@@ -1,7 +1,4 @@
-"""The names that an engine gives to layers of several nodes: taken apart, and told from those of compiled regions.
-
-harness/report/static/explain.js takes them apart in the same way, by the same patterns.
-"""
+"""The names that an engine gives to layers of several nodes: taken apart, and told from those of compiled regions."""
 
 from __future__ import annotations
 

@@ -18,14 +18,16 @@ from harness.judge.cell import Judged, network_of
 from harness.judge.complaints import find_place
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.known.further import Blocker, Blockers
+from harness.known.listed import State
 from harness.layers.datatype import NARROW
 from harness.layers.names import region_in
 from harness.layers.operators import MULTIPLYING
 from harness.layers.parse import map_names
 from harness.models.answers import engine_made, ran
-from harness.models.graphs import Cutter
+from harness.models.graphs import Cutter, ModelPart
 from harness.models.own.shapes import evaluated
 from harness.models.reading import bounded
+from harness.models.static import held_against
 from harness.record.outcome import Node, ParserError
 from harness.words import OF_A_NODE, PREDICATE
 
@@ -58,50 +60,54 @@ def blockers(
     profiles = first.cell.variant.recipe.profiles
     cutter = Cutter(model, profiles, lambda: _seen(first.cell.variant.model_bytes(), profiles))
     found: list[Blocker] = []
-    behind: tuple[str, ...] = ()
-    tried: set[str] = set()
+    part: ModelPart | None = None
     while True:
         mine = list(accused(judged, after_cut=bool(found)))
         found += mine
+        gone = {node for each in found for node in each.nodes}
         end = _ended(judged, mine, tries)
-        if tries and engine_made(judged):
-            end += _untried(model, {node for each in found for node in each.nodes} | tried)
+        if part and engine_made(judged):
+            end += _untried(model, first, gone | set(map(effective_name, part.model.graph.node)))
         if not end and (tries >= MOST_TRIES or clock() - began > most_seconds):
             spent = f"{tries} tries and {clock() - began:.0f} s"
             end = f"the search ended after {spent}; there may be more (--seconds gives more time)"
-        if end:
-            break
-        part = cutter.without({node for each in found for node in each.nodes})
-        if part is None:
-            end = "nothing is left that could be built"
-            break
-        behind = part.behind
-        tried = {effective_name(node) for node in part.model.graph.node}
-        judged = attempt(part.model, part.profiles)
+        following = None if end else cutter.without(gone)
+        if following is None:
+            end = end or "nothing is left that could be built"
+            behind = part.behind if part else ()
+            return Blockers(tuple(found), end, behind, tries, round(clock() - began, 3))
+        part, judged = following, attempt(following.model, following.profiles)
         tries += 1
-    return Blockers(tuple(found), end, behind, tries, round(clock() - began, 3))
 
 
-def _untried(model: onnx.ModelProto, seen: set[str]) -> str:
-    """Return how many nodes no try held, with the operators that only they have; "" if all were tried."""
+def _untried(model: onnx.ModelProto, first: Judged, seen: set[str]) -> str:
+    """Return how many nodes no try held, with the operators that only they have, and what NVIDIA's tables say of them.
+
+    "" if all were tried.
+    """
+    operators = {effective_name(node): node.op_type for node in model.graph.node}
     # The Q/DQ of a node that was cut out goes with it.
-    unseen = [
-        node
-        for node in model.graph.node
-        if effective_name(node) not in seen and node.op_type != "Constant" and not _moves(node.op_type)
-    ]
-    if not unseen:
+    passed_over = {"Constant", "QuantizeLinear", "DequantizeLinear"}
+    left = {name for name, each in operators.items() if name not in seen and each not in passed_over}
+    if not left:
         return ""
-    held = {node.op_type for node in model.graph.node if effective_name(node) in seen}
-    alone = Counter(node.op_type for node in unseen if node.op_type not in held)
+    unseen = [operators[name] for name in left]
+    held = {operators[name] for name in seen & operators.keys()}
+    alone = Counter(each for each in unseen if each not in held)
     among = ", ".join(f"{many} {operator}" for operator, many in alone.most_common(_MOST_OPERATORS))
-    told = f", among them {among}" if among else ""
-    return f"; {len(unseen)} of {len(model.graph.node)} nodes were not tried{told}"
+    told = f"; {len(left)} of {len(model.graph.node)} nodes were not tried"
+    return f"{told}, among them {among}{_blocked(first, left)}" if among else f"{told}{_blocked(first, left)}"
 
 
-def _moves(operator: str) -> bool:
-    """Tell whether it is of Q/DQ, which goes with the node that it is at."""
-    return operator in {"QuantizeLinear", "DequantizeLinear"}
+def _blocked(judged: Judged, names: set[str]) -> str:
+    """Return which of these nodes NVIDIA's tables block on the target of an outcome, in words; "" if none."""
+    target, variant = judged.cell.target, judged.cell.variant
+    if not target.traits.tabled:
+        return ""
+    held = held_against(variant.model_bytes(), plugins=bool(variant.recipe.libraries)).on(target)
+    blocked = [each for each in held if each.state is State.BLOCKED and each.node in names]
+    told = ", ".join(f"{each.operator} {each.node!r}" for each in blocked[:_MOST_OPERATORS])
+    return f"; NVIDIA's tables block {len(blocked)} of them: {told}" if blocked else ""
 
 
 def _seen(data: bytes, profiles: tuple[Profile, ...]) -> Mapping[str, onnx.ValueInfoProto]:
@@ -173,27 +179,26 @@ def _of_parser(judged: Judged, error: ParserError) -> Blocker | None:
 
 
 def _of_builder(judged: Judged) -> Blocker | None:
-    found = judged.diagnosis
-    # A text without a node is laid to the only node of its operator, and may mean another.
-    doubtful = (
-        found is not None
-        and found.operator in MULTIPLYING
-        and _SAID_OF_INT8.search(found.title)
-        and found.node not in found.message
-    )
-    if found and found.node in _operators(judged) and not doubtful:
+    found, nodes = judged.diagnosis, judged.outcome.nodes
+    if found and found.node in _operators(judged) and not _is_doubtful(found):
         return _blocker(judged, (found.node,), found)
     for text in (found.message if found else "", *complaints.errors(judged.outcome)):
         region = region_in(text)
-        nodes = map_names(region, judged.outcome.nodes) if region else ()
-        if nodes:
-            region_of = _blocker(judged, nodes, found)
-            return structs.replace(region_of, operator="") if len(nodes) > 1 else region_of
-    meant = _meant(found, judged.outcome.nodes) if found and found.operator else ()
-    meant = meant or tuple(node for node in judged.outcome.nodes if node.op in _OF_GRAPHS)
+        inside = map_names(region, nodes) if region else ()
+        if inside:
+            region_of = _blocker(judged, inside, found)
+            return structs.replace(region_of, operator="") if len(inside) > 1 else region_of
+    meant = _meant(found, nodes) if found and found.operator else ()
+    meant = meant or tuple(node for node in nodes if node.op in _OF_GRAPHS)
     if not meant:
         return None
     return structs.replace(_blocker(judged, tuple(node.name for node in meant), found), named=len(meant) == 1)
+
+
+def _is_doubtful(found: Diagnosis) -> bool:
+    """Tell whether a text without a node was laid to the only node of its operator, and may mean another."""
+    about_int8 = found.operator in MULTIPLYING and _SAID_OF_INT8.search(found.title)
+    return bool(about_int8 and found.node not in found.message)
 
 
 def _blocker(judged: Judged, nodes: tuple[str, ...], cause: Diagnosis | None, reason: str = "") -> Blocker:

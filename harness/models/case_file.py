@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -76,28 +77,30 @@ def _text(path: Path, variant: Variant, summary: str, issue: str) -> str:
 
 def _call(found: object, indent: str) -> str:
     """Return the expression that makes a frozen value again, without the fields that have their defaults."""
-    inner = f"{indent}    "
-    if isinstance(found, (Typing, Precision)):
-        return f"{type(found).__name__}.{found.name}"
-    if callable(found):
-        return "_model"
-    if isinstance(found, tuple):
-        parts = [_call(each, inner) for each in found]
-    elif is_dataclass(found):
-        given = ((each, getattr(found, each.name)) for each in fields(found))
-        parts = [f"{each.name}={_call(value, inner)}" for each, value in given if value != each.default]
-    else:
-        return json.dumps(found, ensure_ascii=False) if isinstance(found, str) else repr(found)
-    name = "" if isinstance(found, tuple) else type(found).__name__
-    line = f"{name}({', '.join(parts)}{',' if not name and len(parts) == 1 else ''})"
-    if not parts or ("\n" not in line and len(indent + line) <= _WIDEST - 20):
+    inner, name = f"{indent}    ", type(found).__name__
+    match found:
+        case Typing() | Precision():
+            return f"{name}.{found.name}"
+        case str():
+            return json.dumps(found, ensure_ascii=False)
+        case tuple():
+            name, parts = "", [_call(each, inner) for each in found]
+        case _ if callable(found):
+            return "_model"
+        case _ if is_dataclass(found):
+            parts = [f"{field}={_call(value, inner)}" for field, value in _told(found)]
+        case _:
+            return repr(found)
+    line = f"{name}({', '.join(parts)}{',' * (not name and len(parts) == 1)})"
+    if "\n" not in line and len(indent + line) <= _WIDEST - 20:
         return line
     return "\n".join([f"{name}(", *(f"{inner}{part}," for part in parts), f"{indent})"])
 
 
-def variant_name(model: Path) -> str:
-    """Return the name of the variant of a model's file: its own, in the letters that a variant may have."""
-    return re.sub(r"[^a-z0-9_.]+", "-", model.stem.lower()).strip("-_.") or "model"
+def _told(found: object) -> Iterator[tuple[str, object]]:
+    for each in fields(found):  # type: ignore[arg-type]
+        if getattr(found, each.name) != each.default:
+            yield each.name, getattr(found, each.name)
 
 
 def case_name(path: Path) -> str:

@@ -366,8 +366,8 @@ class Check(Building):
 
         with Tries(via=self.via, prepared=prepared, told=trying) as tries:
             for model in begun.models:
-                its = [each for each in answers if each.model == model.label]
-                mine = [each for each in its if each.ran or each.target in begun.decides]
+                decides = [each for each in answers if each.ran or each.target in begun.decides]
+                mine = [each for each in decides if each.model == model.label]
                 prepared.given = given[model.variant.name]
                 flags, data = _several(self.flags), prepared.given
                 most = MOST_BLOCKERS_SECONDS if self.seconds is None else self.seconds

@@ -159,14 +159,14 @@ class Patterns:
 
     def _decide(self, pattern: VariantGraph, target: Target) -> Deciding:
         found = Deciding()
-        own = [each for each in self.every if each.case is pattern.case and each is not pattern]
-        rest = [each for each in self.every if each.case is not pattern.case]
-        for other in (*own, *rest):
-            if other.works(target):
+        others = sorted(self.every, key=lambda each: each.case is not pattern.case)
+        for other in others:
+            if other is not pattern and other.works(target):
                 found = _parted(pattern, other, found)
-        for other in own:
+        for other in others:
+            control = other.case is pattern.case and other.variant.role is not Role.REPRODUCER
             # Of a control that nobody tried, the pattern is kept apart as far as it can be.
-            if other.variant.role is not Role.REPRODUCER and not other.claims(target):
+            if control and other is not pattern and not other.claims(target):
                 with suppress(TooWide):
                     found = _parted(pattern, other, found)
         return found

@@ -89,8 +89,7 @@ class Asking:
         for each in found:
             yield from self._rest(graph, each)
         for each in self.before if self.questions.workarounds else ():
-            if not each.ran and each.static.state in (State.BLOCKED, State.IGNORED):
-                yield from self._unrun(graph, each)
+            yield from self._unrun(graph, each)
 
     @property
     def troubled(self) -> bool:
@@ -104,26 +103,22 @@ class Asking:
 
     def _blocked(self, graph: onnx.ModelProto, found: Sequence[Answer]) -> list[Answer]:
         """Return answers with the blockers; targets of one engine share the newest's that hold their first one."""
-        groups: dict[Hashable, list[Answer]] = {}
-        for each in found:
-            groups.setdefault(_first_failure(each.judged), []).append(each)
+        groups: dict[Hashable, list[Judged]] = {}
+        for each in sorted(found, key=lambda each: Version(each.judged.cell.target.version)):
+            groups.setdefault(_first_failure(each.judged), []).append(each.judged)
         sought: dict[str, Blockers] = {}
-        for failure, alike in groups.items():
-            left = (
-                sorted(alike, key=lambda each: Version(each.judged.cell.target.version))
-                if failure is not None
-                else []
-            )
-            while left:
-                newest = left.pop().judged
+        for failure, left in groups.items():
+            while left and failure is not None:
+                newest = left.pop()
                 held = blockers(graph, newest, self._bench(newest), most_seconds=self.most_seconds)
                 seen = {node for each in held.found for node in each.nodes}
-                sharing = [each for each in left if seen.issuperset(blamed(each.judged))]
+                sharing = [each for each in left if seen.issuperset(blamed(each))]
                 if sharing and held.tries:
-                    end = f"{held.end} (sought on {newest.cell.target.name} alone)"
-                    held = structs.replace(held, end=end)
-                sought |= {each.target: held for each in sharing} | {newest.cell.target.name: held}
-                left = [each for each in left if each not in sharing]
+                    held = structs.replace(
+                        held, end=f"{held.end} (sought on {newest.cell.target.name} alone)"
+                    )
+                sought |= {each.cell.target.name: held for each in (newest, *sharing)}
+                left[:] = (each for each in left if each not in sharing)
         return [
             each.with_further(blockers=sought[each.target]) if each.target in sought else each
             for each in found
@@ -146,7 +141,9 @@ class Asking:
             yield "workarounds", (found,)
 
     def _unrun(self, graph: onnx.ModelProto, found: Answer) -> Iterator[tuple[str, tuple[Answer, ...]]]:
-        """Yield what rewrites make of the static answer of a target that did not run."""
+        """Yield what rewrites make of the static answer of a target that did not run, if that is a bad one."""
+        if found.ran or found.static.state not in (State.BLOCKED, State.IGNORED):
+            return
 
         def state_of(made: onnx.ModelProto) -> State:
             variant = replace(self.model.variant, build=Built(serialise(made)))

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 import onnx
@@ -95,19 +97,26 @@ def assembled(
             wanted.update(reads(node))
     if not live:
         return None
-    whole, graph = model.graph, onnx.GraphProto(name=model.graph.name, doc_string=model.graph.doc_string)
-    graph.node.extend(reversed(live))
-    graph.initializer.extend(each for each in (*whole.initializer, *stored) if each.name in wanted)
-    graph.sparse_initializer.extend(each for each in whole.sparse_initializer if each.values.name in wanted)
-    graph.input.extend(each for each in inputs if each.name in wanted)
-    graph.output.extend(outputs)
-    inner = wanted - {value.name for value in (*graph.input, *graph.output)}
-    graph.value_info.extend(each for each in whole.value_info if each.name in inner)
     made = onnx.ModelProto(
         ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions
     )
-    made.graph.CopyFrom(graph)
+    whole, graph = model.graph, made.graph
+    graph.name, graph.doc_string = whole.name, whole.doc_string
+    graph.node.extend(reversed(live))
+    graph.initializer.extend(_named((*whole.initializer, *stored), wanted))
+    graph.sparse_initializer.extend(each for each in whole.sparse_initializer if each.values.name in wanted)
+    graph.input.extend(_named(inputs, wanted))
+    graph.output.extend(outputs)
+    ends = (value.name for value in (*graph.input, *graph.output))
+    graph.value_info.extend(_named(whole.value_info, wanted.difference(ends)))
     return made
+
+
+_Named = TypeVar("_Named", onnx.TensorProto, onnx.ValueInfoProto)
+
+
+def _named(values: Iterable[_Named], names: Collection[str]) -> Iterator[_Named]:
+    return (each for each in values if each.name in names)
 
 
 @dataclass(frozen=True)
@@ -145,9 +154,7 @@ class Cutter:
         self._initializers = {tensor.name: tensor for tensor in model.graph.initializer}
         self._inputs = {value.name: value for value in model.graph.input}
         self._outputs = {value.name: value for value in model.graph.output}
-        self._producers = {
-            name: index for index, node in enumerate(self.nodes) for name in node.output if name
-        }
+        self._makers = {name: index for index, node in enumerate(self.nodes) for name in node.output if name}
         self._made: dict[str, onnx.TensorProto | None] = {}
 
     @cached_property
@@ -160,7 +167,7 @@ class Cutter:
         """Return for each node those that it takes from and those that take from it."""
         found: list[set[int]] = [set() for _ in self.nodes]
         for index, names in enumerate(self._reads):
-            for other in (self._producers[name] for name in names if name in self._producers):
+            for other in (self._makers[name] for name in names if name in self._makers):
                 found[index].add(other)
                 found[other].add(index)
         return tuple(map(frozenset, found))
@@ -172,29 +179,38 @@ class Cutter:
         """
         chosen = sorted(set(kept))
         nodes = [self.nodes[index] for index in chosen]
-        made = {name for node in nodes for name in node.output if name}
-        needed = dict.fromkeys(name for index in chosen for name in self._reads[index] if name not in made)
-        stored, inputs = [], []
-        for name in needed:
-            if name in self._inputs:
-                inputs.append(self._inputs[name])
-            elif name in self._producers:
-                tensor = self._ones(name) if ones else self.constant(name)
-                if tensor is not None:
-                    stored.append(tensor)
-                elif name in self.types and _typed(self.types[name]) and _has_rank(self.types[name]):
-                    inputs.append(self.types[name])
-                else:
-                    return None
+        made = set[str]().union(*(filter(None, node.output) for node in nodes))
+        needed = dict.fromkeys(chain.from_iterable(self._reads[index] for index in chosen))
+        given = self._given([name for name in needed if name not in made], ones=ones)
         ends = self._ends(chosen, made)
         outputs = [self._outputs.get(name) or self.types.get(name, onnx.ValueInfoProto()) for name in ends]
-        if not all(map(_typed, outputs)):
+        if given is None or not all(map(_typed, outputs)):
             return None
+        inputs, stored = given
         part = assembled(self._model, nodes, inputs, outputs, stored)
         if part is not None and all(node.domain in STANDARD for node in nodes):
             # The outputs of an operator of another domain cannot be inferred.
             del part.graph.value_info[:], part.functions[:]
         return part
+
+    def _given(
+        self, names: Iterable[str], *, ones: bool
+    ) -> tuple[list[onnx.ValueInfoProto], list[onnx.TensorProto]] | None:
+        """Return the inputs and the constants in place of tensors whose makers are not kept, if each can have one."""
+        inputs, stored = [], []
+        for name in names:
+            value = self.types.get(name)
+            if name in self._inputs:
+                inputs.append(self._inputs[name])
+            elif name not in self._makers:
+                continue
+            elif (tensor := self._ones(name) if ones else self.constant(name)) is not None:
+                stored.append(tensor)
+            elif value is not None and _typed(value) and _has_rank(value):
+                inputs.append(value)
+            else:
+                return None
+        return inputs, stored
 
     def without(self, names: Collection[str]) -> ModelPart | None:
         """Return the model without the nodes of these effective names, if the rest can be built.
@@ -274,14 +290,14 @@ class Cutter:
 
     def _ends(self, chosen: Sequence[int], made: set[str]) -> Iterator[str]:
         """Yield the outputs of a cut: those of the model, and of each node whose tensors no node takes the first."""
-        inside = {name for index in chosen for name in self._reads[index]}
+        inside = set(self._outputs).union(*(self._reads[index] for index in chosen))
         others = set(range(len(self.nodes))).difference(chosen)
-        outer = {name for index in others for name in self._reads[index]}
-        yield from (name for name in self._outputs if name in made)
+        outer = set[str]().union(*(self._reads[index] for index in others))
+        yield from filter(made.__contains__, self._outputs)
         for index in chosen:
-            names = [name for name in self.nodes[index].output if name]
-            if inside.isdisjoint(names) and self._outputs.keys().isdisjoint(names):
-                yield from [name for name in names if name in outer] or names[:1]
+            names = [*filter(None, self.nodes[index].output)]
+            if inside.isdisjoint(names):
+                yield from [*filter(outer.__contains__, names)] or names[:1]
 
     def _ones(self, name: str) -> onnx.TensorProto | None:
         """Return ones of a constant's type and shape: its reader may take no other tensor."""
@@ -323,24 +339,25 @@ class Cutter:
         waiting = [name]
         while waiting:
             each = waiting.pop()
-            stored = self._initializers.get(each)
-            if stored is not None and not is_stored(stored):
+            leaf, maker = self._leaf(each), self._makers.get(each)
+            if leaf is not None:
+                leaves[each] = leaf
+            elif maker is None or not _is_plain(self.nodes[maker]):
                 return None
-            if stored is not None and each not in self._inputs:
-                leaves[each] = stored
-            elif (shape := self._shape_of(each)) is not None:
-                leaves[each] = shape
-            elif each in self._producers and _is_plain(self.nodes[self._producers[each]]):
-                if self._producers[each] not in indices:
-                    indices.add(self._producers[each])
-                    waiting += self._reads[self._producers[each]]
-            else:
-                return None
+            elif maker not in indices:
+                indices.add(maker)
+                waiting += self._reads[maker]
         return [self.nodes[index] for index in sorted(indices)], list(leaves.values())
+
+    def _leaf(self, name: str) -> onnx.TensorProto | None:
+        stored = self._initializers.get(name)
+        if stored is not None and is_stored(stored) and name not in self._inputs:
+            return stored
+        return self._shape_of(name)
 
     def _shape_of(self, name: str) -> onnx.TensorProto | None:
         """Return the value of the output of a Shape, if the shape of its input is known."""
-        node = self.nodes[self._producers[name]] if name in self._producers else None
+        node = self.nodes[self._makers[name]] if name in self._makers else None
         if node is None or node.op_type != "Shape" or node.attribute:
             return None
         shape = static_shape(self.types.get(node.input[0]))

@@ -270,13 +270,8 @@ class Shape:
         return found
 
     def _label(self, node: onnx.NodeProto, precision: str, fed: str) -> tuple[object, ...]:
-        kept = _telling(node, self._opset)
-        if node.op_type in _CONVOLUTIONS:
-            dilated = set(attribute(node, "dilations", [])) - {1}
-            kept |= {"dilations": bool(dilated), "kind": self._kind(node)}
-        value = None
-        if node.op_type in _DECIDING:
-            value = self._tensors.value(name_at(node.input, _DECIDING[node.op_type]))
+        kept = _telling(node, self._opset) | self._kind(node)
+        value = self._tensors.value(name_at(node.input, _DECIDING.get(node.op_type, len(node.input))))
         read = node.input[: _TYPED.get(node.op_type, 1)]
         types = tuple(self._types.get(name, Precision.UNKNOWN) for name in read)
         rank = len(self._tensors.shapes.get(node.input[0]) or ()) if node.op_type in _RANKED else 0
@@ -286,13 +281,14 @@ class Shape:
         told = frozenset((name, str(each)) for name, each in kept.items())
         return node.domain, node.op_type, precision, fed, told, decided, types, rank, outputs, inner
 
-    def _kind(self, node: onnx.NodeProto) -> str:
+    def _kind(self, node: onnx.NodeProto) -> dict[str, object]:
+        """Return the kind of a convolution: its rank, whether channels are grouped, and whether it is dilated."""
+        if node.op_type not in _CONVOLUTIONS:
+            return {}
         group, dims = attribute(node, "group", 1), self._weight(node)
-        rank = f"{max(len(dims) - 2, 0)}-D "
-        if group == 1:
-            return rank + "dense"
-        channels = dims[0] if dims else 0
-        return rank + ("depthwise" if group == channels else "grouped")
+        grouped = "depthwise" if dims and group == dims[0] else "grouped"
+        kind = f"{max(len(dims) - 2, 0)}-D {'dense' if group == 1 else grouped}"
+        return {"dilations": bool(set(attribute(node, "dilations", [])) - {1}), "kind": kind}
 
     def _weight(self, node: onnx.NodeProto) -> Extents:
         """Return the shape of the weight, or that of the constant which it is made of."""

@@ -6,7 +6,7 @@ import contextlib
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -153,7 +153,8 @@ def _refusing(file: Path, remedy: str) -> Iterator[None]:
     try:
         yield
     except DecodeError as error:
-        raise HandledError(f"{file}: is no ONNX model ({_instead(file) or error}); {remedy}") from error
+        found = _instead(file) or f"it is cut off, or damaged: {error}"
+        raise HandledError(f"{file}: is no ONNX model ({found}); {remedy}") from error
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         reason = str(error)
         if isinstance(error, OSError) and error.strerror:
@@ -186,14 +187,11 @@ _OTHERS: Sequence[tuple[int, bytes, str]] = (
     (8, b'{"', "it is a safetensors file, weights without a graph"),
     (0, b"version https://git-lfs", "it is a pointer of Git LFS; fetch the file with `git lfs pull`"),
 )
-#: The wire types of the fields that a model's message has, by their numbers.
-_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
 _LOOKED_AT = 4096
 
 
 def _instead(file: Path) -> str:
-    """Return what a file is that is no model, in words: of another format, text, cut off, empty; "" if unknown."""
-    size = file.stat().st_size
+    """Return what a file is that is no model, in words: of another format, text, empty; "" if unknown."""
     with file.open("rb") as stream:
         start = stream.read(_LOOKED_AT)
         if not start:
@@ -205,35 +203,7 @@ def _instead(file: Path) -> str:
         text = start.decode("utf-8", "ignore")
         if len(text.encode()) > len(start) - 4 and all(each.isprintable() or each.isspace() for each in text):
             return f"it is text, which begins {text[:40].strip()!r}"
-        return _cut_off(stream, size)
-
-
-def _cut_off(stream: BinaryIO, size: int) -> str:
-    """Return that a model ends before its last field does, and where that would end; "" if it does not."""
-    stream.seek(0)
-    while (key := _varint(stream)) is not None:
-        number, kind = key >> 3, key & 7
-        if _FIELDS.get(number) != kind or (length := _varint(stream)) is None:
-            return ""
-        end = stream.tell() + (length if kind else 0)
-        if end > size:
-            return f"it is cut off: it has {size} bytes, and needs {end} at least"
-        stream.seek(end)
     return ""
-
-
-def _varint(stream: BinaryIO) -> int | None:
-    """Return the next number of a message, None at its end."""
-    found = 0
-    for shift in range(0, 70, 7):
-        byte = stream.read(1)
-        if not byte:
-            return None
-        more, part = divmod(byte[0], 128)
-        found |= part << shift
-        if not more:
-            return found
-    return None
 
 
 def _location(tensor: onnx.TensorProto) -> str:

@@ -221,13 +221,19 @@ def resized(model: onnx.ModelProto, old: int, new: int, axis: int | None) -> onn
             if dim.dim_value == old and axis in (None, at):
                 dim.dim_value, changed = new, True
     if axis is None and _RECURRENT.isdisjoint(node.op_type for node in made.graph.node):
-        for tensor in made.graph.initializer:
-            if old in tensor.dims and is_stored(tensor):
-                kept = tuple(slice(new if extent == old else extent) for extent in tensor.dims)
-                array = numpy_helper.to_array(tensor)[kept].copy()
-                tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
-                changed = True
+        for each in made.graph.initializer:
+            changed |= _shrunk(each, old, new)
     return restated(made) if changed else None
+
+
+def _shrunk(weight: onnx.TensorProto, old: int, new: int) -> bool:
+    """Cut a weight where its extent is the old one; tell whether that changed it."""
+    if old not in weight.dims or not is_stored(weight):
+        return False
+    kept = tuple(slice(new if extent == old else extent) for extent in weight.dims)
+    array = numpy_helper.to_array(weight)[kept].copy()
+    weight.CopyFrom(numpy_helper.from_array(array, weight.name))
+    return True
 
 
 def restated(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -114,17 +114,17 @@ class _Walker:
         """Learn the types of a node's outputs; return False if it contradicts its inputs."""
         found, domain = self._found, "" if node.domain in STANDARD else node.domain
         version = self._opsets.get(domain, 0)
-        if not version or not onnx.defs.has(node.op_type, version, domain):
+        if not (version and onnx.defs.has(node.op_type, version, domain)):
             return True
-        needed = list(dict.fromkeys(reads(node)))
+        types = {name: found.types[name] for name in reads(node)}
         constants = {
-            name: numpy_helper.from_array(found.values[name], name) for name in needed if name in found.values
+            name: numpy_helper.from_array(found.values[name], name) for name in types if name in found.values
         }
         try:
             made = onnx.shape_inference.infer_node_outputs(
                 onnx.defs.get_schema(node.op_type, version, domain),
                 node,
-                {name: found.types[name] for name in needed},
+                types,
                 constants,
                 opset_imports=self._imports,
                 ir_version=self._ir,
@@ -139,21 +139,9 @@ class _Walker:
 
     def _compute(self, node: onnx.NodeProto) -> bool:
         """Compute a node's outputs if constants and sizes decide them; tell whether they are known."""
-        found = self._found
-        if node.domain not in STANDARD or node.op_type in RANDOM or any(subgraphs(node)):
-            return False
-        fed: dict[str, Array] = {}
-        for name in filter(None, node.input):
-            shape = found.shape(name)
-            if name in found.values:
-                fed[name] = found.values[name]
-            elif node.op_type in ("Shape", "Size") and shape is not None:
-                # A view of one element: the values do not count.
-                fed[name] = np.broadcast_to(np.float32(0), shape)
-            else:
-                return False
-        outputs = [name for name in node.output if name]
-        if any(math.prod(found.shape(name) or ()) > _MOST_ELEMENTS for name in outputs):
+        found, outputs, fed = self._found, [*filter(None, node.output)], self._fed(node)
+        large = any(math.prod(found.shape(name) or ()) > _MOST_ELEMENTS for name in outputs)
+        if fed is None or large:
             return False
         for name, value in zip(outputs, self._evaluated(node, fed, outputs) or (), strict=False):
             found.values[name] = np.asarray(value)
@@ -161,6 +149,22 @@ class _Walker:
                 kind = helper.np_dtype_to_tensor_dtype(found.values[name].dtype)
                 found.types[name] = helper.make_tensor_type_proto(kind, found.values[name].shape)
         return all(name in found.values for name in outputs)
+
+    def _fed(self, node: onnx.NodeProto) -> dict[str, Array] | None:
+        """Return the values of a node's inputs, if they are known and it can be computed."""
+        if node.domain not in STANDARD or node.op_type in RANDOM or any(subgraphs(node)):
+            return None
+        fed: dict[str, Array] = {}
+        for name in filter(None, node.input):
+            shape = self._found.shape(name)
+            if name in self._found.values:
+                fed[name] = self._found.values[name]
+            elif node.op_type in ("Shape", "Size") and shape is not None:
+                # A view of one element: the values do not count.
+                fed[name] = np.broadcast_to(np.float32(0), shape)
+            else:
+                return None
+        return fed
 
     def _evaluated(
         self, node: onnx.NodeProto, fed: Mapping[str, Array], outputs: Sequence[str]
@@ -197,30 +201,29 @@ def _plain(error: Exception) -> str:
 
 def same(one: Walk, other: Walk) -> bool:
     """Tell whether two walks of one model leave the same nodes to run, and compute the same outputs."""
+    if any(_held(one, name) != _held(other, name) for name in one.outputs):
+        return False
     theirs = {each.output[0]: each for each in other.nodes if each.output}
-    for name in one.outputs:
-        pair = [each.values[name].tolist() if name in each.values else None for each in (one, other)]
-        if one.types.get(name) != other.types.get(name) or pair[0] != pair[1]:
-            return False
     twins = ((node, theirs.get(node.output[0])) for node in one.nodes if node.output)
     return all(twin is not None and _same(node, twin, one, other) for node, twin in twins)
 
 
+def _held(found: Walk, name: str) -> tuple[onnx.TypeProto | None, object]:
+    return found.types.get(name), found.values[name].tolist() if name in found.values else None
+
+
 def _same(node: onnx.NodeProto, twin: onnx.NodeProto, one: Walk, other: Walk) -> bool:
-    if [one.types.get(name) for name in node.output] != [other.types.get(name) for name in twin.output]:
+    alike = [*map(one.types.get, node.output)] == [*map(other.types.get, twin.output)]
+    if not alike or _constants(node, one) != _constants(twin, other):
         return False
-    constant = _constants(node, one) == _constants(twin, other)
-    return constant and (
-        node.SerializeToString(deterministic=True) == twin.SerializeToString(deterministic=True)
-        or _reduces_alike(node, twin, one)
-    )
+    words = [each.SerializeToString(deterministic=True) for each in (node, twin)]
+    return words[0] == words[1] or _reduces_alike(node, twin, one)
 
 
 def _constants(node: onnx.NodeProto, found: Walk) -> list[tuple[int, bytes]]:
     # Beyond the data alone: a Reduce that lost its axes has no second input.
-    held: Iterable[tuple[int, str]] = enumerate(node.input)
-    many = 1 if node.op_type.startswith("Reduce") else None
-    return [(at, found.values[name].tobytes()) for at, name in list(held)[:many] if name in found.values]
+    read = node.input[:1] if node.op_type.startswith("Reduce") else node.input
+    return [(at, found.values[name].tobytes()) for at, name in enumerate(read) if name in found.values]
 
 
 def _reduces_alike(node: onnx.NodeProto, twin: onnx.NodeProto, found: Walk) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,14 +34,13 @@ class _Attempt(NamedTuple):
     gain: str
 
 
-def workarounds(  # noqa: PLR0913  (a model, its inputs and the way to try it)
+def workarounds(
     model: onnx.ModelProto,
     before: Judged,
     attempt: Callable[[onnx.ModelProto], Judged],
     *,
     also: Sequence[str] = (),
     inputs: Mapping[str, Array] | None = None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Workarounds, onnx.ModelProto | None]:
     """Return the outcome of each rewrite, alone, of a model that fails or loses precision, and the best one's model.
 
@@ -50,54 +49,69 @@ def workarounds(  # noqa: PLR0913  (a model, its inputs and the way to try it)
     If no rewrite alone lets it be built, those that get it further are tried one on top of the other. `also` are nodes
     that are blamed beside those of `before`. The inputs are the user's, or those of any variant.
     """
-    began = clock()
-    names = tuple(dict.fromkeys((*blamed(before), *also)))
-    tried, unfit = [], []
-    sound = valid(model)
-    for rewrite in REWRITES:
-        pointless = rewrite.gives_up and engine_made(before)
-        made = None if pointless else _applied(rewrite, model, names, before)
-        if made is None or (sound and not valid(made)):
-            unfit.append(rewrite)
-            continue
-        judged = attempt(made)
-        tried.append(_Attempt(rewrite, made, judged, gain(before, judged)))
+    began = time.monotonic()
+    made, unfit = _rewritten(model, before, (*blamed(before), *also))
+    outcomes = [(rewrite, other, attempt(other)) for rewrite, other in made]
+    tried = [_Attempt(*each, gain(before, each[2])) for each in outcomes]
     if not any(each.gain for each in tried) and (several := _together(model, before, attempt, also)):
         tried.append(several)
-    found = _compared(model, tried, before.cell.variant.recipe.profiles, inputs or {})
-    helping = (each for each in tried if each.gain)
-    best = max(helping, key=lambda each: kept(each.judged), default=None)
-    name, unchanged = best.rewrite.name if best else None, tuple(rewrite.name for rewrite in unfit)
-    whole = Workarounds(name, tuple(found), unchanged, round(clock() - began, 3))
-    return whole, best.model if best else None
+    best = max((each for each in tried if each.gain), key=lambda each: kept(each.judged), default=None)
+    return _told(model, before, tried, unfit, best, inputs=inputs, began=began)
 
 
-def listed_workarounds(  # noqa: PLR0913  (as above)
+def listed_workarounds(
     model: onnx.ModelProto,
     before: Judged,
     blamed_nodes: Sequence[str],
     state_of: Callable[[onnx.ModelProto], State],
     *,
     inputs: Mapping[str, Array] | None = None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Workarounds, onnx.ModelProto | None]:
     """Return the rewrites after which nothing is known against a model on a target that is not run, and the best's.
 
     `state_of` gives the static answer for a model. Rewrites that change nothing in it are left out.
     """
-    began, tried, unfit = clock(), [], []
+    began = time.monotonic()
+    made, unfit = _rewritten(model, before, blamed_nodes)
+    states = [(rewrite, other, state_of(other)) for rewrite, other in made]
+    tried = [
+        _Attempt(rewrite, other, before, f"{state} in NVIDIA's tables")
+        for rewrite, other, state in states
+        if state in (State.CLEAR, State.RESTRICTED)
+    ]
+    best = max(tried, key=lambda each: each.gain.startswith(State.CLEAR), default=None)
+    return _told(model, before, tried, unfit, best, inputs=inputs, began=began)
+
+
+def _told(  # noqa: PLR0913  (all that is told)
+    model: onnx.ModelProto,
+    before: Judged,
+    tried: Sequence[_Attempt],
+    unfit: Sequence[str],
+    best: _Attempt | None,
+    *,
+    inputs: Mapping[str, Array] | None,
+    began: float,
+) -> tuple[Workarounds, onnx.ModelProto | None]:
+    found = _compared(model, tried, before.cell.variant.recipe.profiles, inputs or {})
+    seconds = round(time.monotonic() - began, 3)
+    whole = Workarounds(best.rewrite.name if best else None, tuple(found), tuple(unfit), seconds)
+    return whole, best.model if best else None
+
+
+def _rewritten(
+    model: onnx.ModelProto, before: Judged, blamed_nodes: Iterable[str]
+) -> tuple[list[tuple[Rewrite, onnx.ModelProto]], list[str]]:
+    """Return the rewrites with the models that they make, and the names of those that are of no use for this one."""
+    made, unfit, names = [], [], tuple(dict.fromkeys(blamed_nodes))
     sound = valid(model)
     for rewrite in REWRITES:
-        made = _applied(rewrite, model, blamed_nodes, before)
-        if made is None or (sound and not valid(made)):
+        other = None if rewrite.gives_up and engine_made(before) else _applied(rewrite, model, names, before)
+        if other is None or (sound and not valid(other)):
             unfit.append(rewrite.name)
-        elif (state := state_of(made)) in (State.CLEAR, State.RESTRICTED):
-            tried.append(_Attempt(rewrite, made, before, f"{state} in NVIDIA's tables"))
-    found = _compared(model, tried, before.cell.variant.recipe.profiles, inputs or {})
-    best = min(tried, key=lambda each: not each.gain.startswith(State.CLEAR), default=None)
-    name = best.rewrite.name if best else None
-    whole = Workarounds(name, tuple(found), tuple(unfit), round(clock() - began, 3))
-    return whole, best.model if best else None
+        else:
+            made.append((rewrite, other))
+    return made, unfit
 
 
 def _applied(
@@ -138,26 +152,40 @@ def _together(
     used: list[Rewrite] = []
     made, judged = model, before
     while ran(judged) and not engine_made(judged):
-        names = (*blamed(judged), *also)
-        for rewrite in (each for each in REWRITES if each not in used):
-            other = _applied(rewrite, made, names, judged)
-            after = None if other is None else attempt(other)
-            if other is not None and after is not None and _further(judged, after):
-                made, judged = other, after
-                used.append(rewrite)
-                break
-        else:
+        step = _next(made, judged, attempt, also, used)
+        if step is None:
             return None
+        rewrite, made, judged = step
+        used.append(rewrite)
     if len(used) < 2:  # noqa: PLR2004  (one alone was tried)
         return None
-    joined = Rewrite(
+    return _Attempt(_joined(used), made, judged, gain(before, judged))
+
+
+def _joined(used: Sequence[Rewrite]) -> Rewrite:
+    return Rewrite(
         " + ".join(each.name for each in used),
         "one on top of the other",
         "; ".join([each.cost for each in used if each.cost != "nothing"] or [used[0].cost]),
         tuple(dict.fromkeys(name for each in used for name in each.proof)),
         lambda model, _: model,
     )
-    return _Attempt(joined, made, judged, gain(before, judged))
+
+
+def _next(
+    model: onnx.ModelProto,
+    judged: Judged,
+    attempt: Callable[[onnx.ModelProto], Judged],
+    also: Sequence[str],
+    used: Sequence[Rewrite],
+) -> tuple[Rewrite, onnx.ModelProto, Judged] | None:
+    """Return the first rewrite that gets a model further, with its model and outcome, if one does."""
+    for rewrite in (each for each in REWRITES if each not in used):
+        other = _applied(rewrite, model, (*blamed(judged), *also), judged)
+        after = None if other is None else attempt(other)
+        if other is not None and after is not None and _further(judged, after):
+            return rewrite, other, after
+    return None
 
 
 def _further(before: Judged, after: Judged) -> bool:

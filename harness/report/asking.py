@@ -20,7 +20,6 @@ _MOST_ROWS, _MOST_COLUMNS, _MOST_ERRORS, _LONGEST = 3, 3, 2, 6
 #: Whole numbers from the first on may be a major version, none is as high as the second; months of NGC are between.
 _BARE, _NEWEST_MAJOR, _NGC, _MOST_PARTS = 7, 12, range(20, 40), 4
 _WORD = re.compile(r"[^\W_]+")
-_SIDES = ("old", "new")
 _PRODUCTS = {"tensorrt": "TensorRT", "rtx": "TensorRT for RTX", "ort": "ONNX Runtime"}
 #: Other scales whose versions each have a column.
 _RELEASES = ("jetpack", "l4t", "ngc")
@@ -302,12 +301,12 @@ class _Answering:
                 keys = f"{version.scale} {version.number}", version.scale
                 yield from self._facts([key for key in keys if key in self._table["facts"]][:1])
         if alone and not self._asked.versions:
-            yield from self._facts(self._names("scales"))
+            yield from self._facts(self._names("scales") or ["jetpack"] * self._asked.jetson)
 
     def _latency(self) -> Iterator[Line]:
-        measured = [each for each in self._main if each["measured"]]
-        ends = self._step or measured[:1] + measured[1:][-1:]
-        if not self._asks("latency") or len(ends) != len(_SIDES):
+        ends = self._step or self._usual()
+        if not self._asks("latency") or not ends:
+            yield from [Line(self._say("untimed"))] if self._asks("latency") else ()
             return
         a, b = ends
         rows = self._best if self._asked.about else self._rows
@@ -316,6 +315,14 @@ class _Answering:
         for each in timed[:_MOST_ROWS]:
             yield Line(self._say("timed", a=a["name"], b=b["name"], **each.values()), each.new["id"])
         yield Line(self._say("one_layer" if timed else "not_timed", a=a["name"], b=b["name"]))
+
+    def _usual(self) -> list[Json]:
+        """Return the measured step, which answers for no version that was not measured."""
+        asked = [
+            column for version in self._own for column in self._fitting(version)[-1:] or [{"measured": False}]
+        ]
+        measured = [each for each in self._main if each["measured"]]
+        return [measured[0], measured[-1]] if measured[1:] and all(each["measured"] for each in asked) else []
 
     def _searched(self) -> tuple[list[Json], list[str]]:
         """Return the rows that hold most of the words, best first, and the words that neither rows nor errors hold."""
@@ -477,7 +484,7 @@ def _words_of(case: Json, row: Json) -> Iterator[str]:
 
 def _points(row: Json, like: Iterable[str]) -> int:
     """Return how near to a row's title any form of a word stands in it, 0 for nowhere."""
-    singular = [re.sub(r"(?<=...)s$", "", word) for word in like]
+    singular = [re.sub(r"(?<=..[^s])s$", "", word) for word in like]
     return next((3 - at for at, text in enumerate(row["places"]) if _holds(text, singular)), 0)
 
 

@@ -17,10 +17,9 @@ from harness.compare.versions import Change
 from harness.engines import ENGINES
 from harness.errors import HandledError
 from harness.judge.names import Removed, removed
-from harness.known.cell import general_advice
+from harness.known.cell import general_advice, not_yet
 from harness.known.claim import says, seen_by, source
 from harness.known.further import Further
-from harness.known.later import not_yet
 from harness.known.model import Advice, CaseView, Known, TargetView, VariantView
 from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
 from harness.record.outcome import Stamps

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import jinja2
 import minify_html
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from packaging.version import Version
 
 from harness.case import Expectation
@@ -514,7 +514,7 @@ def templates() -> jinja2.Environment:
         page_of_case=page_of_case,
         page_of_error=page_of_error,
     )
-    made.filters.update(says=says, range_of=range_of, anchor=_anchor, capital=capital, blanks=_blanks)
+    made.filters.update(says=says, range_of=range_of, anchor=_anchor, capital=capital)
     made.filters.update(brief=partial(clip, limit=240), brief_address=_brief_address)
     return made
 
@@ -522,11 +522,6 @@ def templates() -> jinja2.Environment:
 def _anchor(cell: str) -> str:
     """Return the link to a cell by its id, as the report's script reads it."""
     return "#" + quote(cell.encode("utf-8", "replace"), safe="-_.!~*'()")
-
-
-def _blanks(text: str) -> Markup:
-    """Mark the blanks that only a failure fills in, <node>."""
-    return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
 
 
 def _brief_address(url: str) -> str:

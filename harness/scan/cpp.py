@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from harness.matrix.interface import Interface, Name, interfaces
-from harness.scan.conditions import UNREAD, Condition, decoded
-from harness.scan.uses import Found, Use, by_name, plugin_named
+from harness.scan.uses import UNREAD, Condition, Found, Use, by_name, decoded, plugin_named
 
 _QUERY = """
 (field_expression argument: (_) @object field: (field_identifier) @field)
@@ -47,6 +46,8 @@ _MACRO = re.compile(
 )
 #: An enumerator, in the text of a macro.
 _QUALIFIED = re.compile(r"\b([A-Z]\w+)::(k[A-Z]\w+)")
+#: Nodes around an expression.
+_WRAPPING = frozenset({"initializer_list", "argument_list", "parenthesized_expression", "pointer_expression"})
 #: The ends of variables' names by which members that another file declares are told.
 _USUAL = {
     "engine": "ICudaEngine", "context": "IExecutionContext", "builder": "IBuilder", "config": "IBuilderConfig",
@@ -80,7 +81,9 @@ class _File:
         self.path = path
         parser, query = _parser()
         self.tree = parser.parse(_MACRO.sub(lambda found: " " * len(found[0]), text).encode())
-        self.captures: Mapping[str, list[Node]] = QueryCursor(query).captures(self.tree.root_node)
+        captures = QueryCursor(query).captures(self.tree.root_node)
+        # The order of the file decides what a variable is by then.
+        self.captures = {name: sorted(nodes, key=_place) for name, nodes in captures.items()}
         self.interface = _interface()
         self.own = {_text(each) for each in self.captures.get("own", ())}
         self.defined = {_text(each) for each in self.captures.get("defined", ())}
@@ -137,11 +140,7 @@ class _File:
 
     def _overridden(self, node: Node) -> Iterator[Use]:
         """Yield the method of a base that a class overrides."""
-        above: Node | None = node
-        while above is not None and above.type not in ("class_specifier", "struct_specifier"):
-            above = above.parent
-        bases = [each for each in above.children if each.type == "base_class_clause"] if above else []
-        for base in (word for each in bases for word in _WORD.findall(_text(each))):
+        for base in _bases(node):
             whole, found = self.interface.names.get(base), self.interface.member(base, _text(node))
             # Of a class that goes itself its use as a base is told.
             if found and not (whole and whole.spans[-1] == found.spans[-1]):
@@ -153,12 +152,7 @@ class _File:
             return ""
         if node.type == "call_expression":
             return self._given(node)
-        if node.type in (
-            "initializer_list",
-            "argument_list",
-            "parenthesized_expression",
-            "pointer_expression",
-        ):
+        if node.type in _WRAPPING:
             return self._class(node.named_children[0]) if node.named_children else ""
         word = (_WORD.findall(_text(node)) or [""])[-1]
         if word in self.classes:
@@ -177,29 +171,24 @@ class _File:
         if name == "get" and called.type == "field_expression":
             return self._class(called.child_by_field_name("argument"))
         gives = {each.gives for each in self.interface.by_bare.get(name, ())}
-        if len(gives) == 1 and "" not in gives:
-            return gives.pop()
-        return "" if gives else self._class(node.child_by_field_name("arguments"))
+        if not gives:
+            return self._class(node.child_by_field_name("arguments"))
+        return gives.pop() if len(gives) == 1 else ""
 
     def _declare(self) -> None:
         """Take in the class of each variable that the file declares; of one that has several, none."""
-        found: dict[str, set[str]] = {}
+        found: dict[str, list[str]] = {}
         for node in self.captures.get("variable", ()):
             declared = node.parent.child_by_field_name("type") if node.parent else None
-            known = (
-                [word for word in _WORD.findall(_text(declared)) if self._is_class(word)] if declared else []
-            )
-            name, value = node, None
-            while (inner := name.child_by_field_name("declarator")) is not None:
-                name, value = inner, value or name.child_by_field_name("value")
-            if name.type in ("pointer_declarator", "reference_declarator") and name.named_children:
-                name = name.named_children[-1]
-            kind = known[-1] if known else self._class(value)
-            found.setdefault(_text(name), set()).add(kind)
-            if kind:
-                self.classes[_text(name)] = kind
-        for several in (each for each, kinds in found.items() if len(kinds) > 1):
-            self.classes.pop(several, None)
+            words = _WORD.findall(_text(declared)) if declared else []
+            name, value = _declared(node)
+            kind = next(filter(self._is_class, reversed(words)), "") or self._class(value)
+            kinds = found.setdefault(name, [])
+            kinds += [] if kind in kinds else [kind]
+            # What follows may be made of it.
+            self.classes.update({name: kind} if kind else {})
+        for name in (each for each, kinds in found.items() if len(kinds) > 1):
+            self.classes.pop(name, None)
 
     def _is_class(self, word: str) -> bool:
         return word[:1].isupper() and word in self.interface.names
@@ -213,11 +202,35 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
+def _place(node: Node) -> tuple[int, int]:
+    return node.start_byte, node.end_byte
+
+
 def _last(node: Node) -> Node:
     """Return the last name of a qualified one."""
     while node.type == "qualified_identifier" and (inner := node.child_by_field_name("name")) is not None:
         node = inner
     return node
+
+
+def _bases(node: Node) -> Iterator[str]:
+    """Yield the words that name the bases of the class around a node."""
+    above: Node | None = node
+    while above is not None and above.type not in ("class_specifier", "struct_specifier"):
+        above = above.parent
+    for each in above.children if above else ():
+        yield from _WORD.findall(_text(each)) if each.type == "base_class_clause" else ()
+
+
+def _declared(node: Node) -> tuple[str, Node | None]:
+    """Return the name of a declared variable, and its value."""
+    value = None
+    while (inner := node.child_by_field_name("declarator")) is not None:
+        value = value or node.child_by_field_name("value")
+        node = inner
+    if node.type in ("pointer_declarator", "reference_declarator") and node.named_children:
+        node = node.named_children[-1]
+    return _text(node), value
 
 
 def _guarded(text: str) -> dict[int, tuple[Condition, ...]]:
@@ -233,13 +246,16 @@ def _guarded(text: str) -> dict[int, tuple[Condition, ...]]:
         if not each[1].startswith("if") and open_parts:
             first, before = open_parts.pop()
             found.update((line, (*found.get(line, ()), before)) for line in range(first, row) if before)
-        if each[1].startswith("if"):
-            open_parts.append((row, _condition(each[2], negated=each[1] == "ifndef")))
-        elif each[1] == "else":
-            open_parts.append((row, before.negated() if before else None))
-        elif each[1] != "endif":
-            open_parts.append((row, _condition(each[2]) or (UNREAD if before else None)))
+        if each[1] != "endif":
+            open_parts.append((row, _opened(each[1], each[2], before)))
     return found
+
+
+def _opened(directive: str, text: str, before: Condition | None) -> Condition | None:
+    """Return the test of the part behind a directive; `before` is that of the part before it."""
+    if directive == "else":
+        return before.negated() if before else None
+    return _condition(text, negated=directive == "ifndef") or (UNREAD if before else None)
 
 
 def _condition(text: str, *, negated: bool = False) -> Condition | None:

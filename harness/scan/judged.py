@@ -1,11 +1,13 @@
-"""What versions make of the uses in code: pure, and the same for every language."""
+"""What versions make of the uses in code, and the answer as text, JSON, SARIF and Markdown; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
+from harness import __version__
 from harness.judge.names import named
 from harness.matrix.interface import Name, interfaces, numbers
 from harness.scan.uses import Found, Remark, Use
@@ -18,7 +20,8 @@ _TYPED = numbers("11.0.0")
 PRECISION_PAGE = "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html"
 PRECISION_ADVICE = (
     "This code asks the builder for a precision, and TensorRT 11 takes types from the model: FP16 as types and Casts "
-    "(ModelOpt's AutoCast writes them), INT8 and FP8 as Q/DQ nodes (ModelOpt's quantisation).\n"
+    "(ModelOpt's AutoCast writes them), INT8 and FP8 as Q/DQ nodes (ModelOpt's quantisation). `trt-compat convert` "
+    "writes those that the old engine ran in, by its build log.\n"
     f"Without them the engine runs in FP32 and says nothing. How: {PRECISION_PAGE}"
 )
 Kind = Literal["gone", "new", "package", "unread"]
@@ -144,3 +147,132 @@ def precision_advice(findings: Iterable[ScanFinding]) -> list[str]:
     """Return two lines on what 11 wants instead of what the code asks of precision; [] if it asks nothing."""
     asks = any(each.precision and each.breaks and numbers(each.changed) >= _TYPED for each in findings)
     return PRECISION_ADVICE.splitlines() if asks else []
+
+
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+_RULES = {
+    "gone": "The version has no such name any more",
+    "new": "The lowest version has no such name yet",
+    "package": "Another TensorRT than the one that is asked about may be installed",
+    "unread": "The file cannot be read",
+}
+
+
+@dataclass(frozen=True)
+class ScanAnswer:
+    """What was found, and how it is asked about: `row` tells by target whether the code can run there."""
+
+    found: Found = field(repr=False)
+    findings: Sequence[ScanFinding]
+    files: int
+    highest: str
+    row: Mapping[str, bool]
+    guarded: bool = False
+
+    @property
+    def shown(self) -> list[ScanFinding]:
+        """Return the findings that are listed."""
+        return [each for each in self.findings if self.guarded or not each.guarded]
+
+    @property
+    def said(self) -> list[str]:
+        """Return the sentences below the list."""
+        places = [each.path for each in self.findings if each.breaks]
+        count = (
+            f"{_counted(len(places), 'use')} in {_counted(len({*places}), 'file')}" if places else "nothing"
+        )
+        guarded = sum(each.guarded for each in self.findings)
+        breaks = f"{count} break{'' if len(places) > 1 else 's'}"
+        lines = [f"{breaks}; {guarded} more guarded; {_counted(self.files, 'file')} read"]
+        return [*lines, *self._runs(), *reach(self.found, self.highest), *precision_advice(self.findings)]
+
+    def _runs(self) -> Iterator[str]:
+        """Yield the targets on which the code can run, and on which not, if that was asked."""
+        fine, others = (
+            " ".join(name for name, runs in self.row.items() if runs is on) for on in (True, False)
+        )
+        if self.row:
+            yield f"runs on: {fine or 'none of the targets'}"
+        if others:
+            yield f"not on: {others}"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def text(answer: ScanAnswer) -> str:
+    """Return one line a use, then what it comes to."""
+    return "\n".join([*map(_line, answer.shown), *([""] if answer.shown else []), *answer.said])
+
+
+def _line(each: ScanFinding) -> str:
+    name = f"{each.name} " if each.name else ""
+    notes = [*(["guarded"] if each.guarded else []), *([] if each.sure else ["by its name"])]
+    aside = f" ({', '.join(notes)})" if notes else ""
+    parts = [
+        f"{each.path}:{each.line}: {name}{each.text}{aside}",
+        f"instead: {each.instead}" if each.instead else "",
+        each.link,
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def as_json(answer: ScanAnswer) -> str:
+    """Return one object with all findings."""
+    whole = {
+        "to": answer.highest, "files": answer.files, "targets": dict(answer.row),
+        "findings": [asdict(each) for each in answer.shown], "said": answer.said,
+    }  # fmt: skip
+    return json.dumps(whole, indent=1)
+
+
+def sarif(answer: ScanAnswer) -> str:
+    """Return SARIF 2.1.0: what breaks is an error, what is guarded or by a name alone less."""
+    rules = [
+        {"id": f"trt-compat/{kind}", "shortDescription": {"text": words}} for kind, words in _RULES.items()
+    ]
+    driver = {"name": "trt-compat scan", "version": __version__, "rules": rules}
+    run = {"tool": {"driver": driver}, "results": [_result(each) for each in answer.shown]}
+    return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def _result(each: ScanFinding) -> dict[str, Any]:
+    words = f"{each.name} {each.text}".strip() + (f". Instead: {each.instead}" if each.instead else "")
+    level = "note" if each.guarded else "error" if each.breaks and each.sure else "warning"
+    path, _, cell = each.path.partition("#")
+    place: dict[str, Any] = {"artifactLocation": {"uri": path}}
+    if not cell:
+        place["region"] = {"startLine": each.line, "startColumn": each.column}
+    return {
+        "ruleId": f"trt-compat/{each.kind}",
+        "level": level,
+        "message": {"text": f"{words}. {each.link}".rstrip(". ")},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def markdown(answer: ScanAnswer) -> str:
+    """Return a table, for a pull request or a job's summary."""
+    return "\n".join(_table(answer))
+
+
+def _table(answer: ScanAnswer) -> Iterator[str]:
+    if answer.shown:
+        yield "| place | name | | instead |"
+        yield "| --- | --- | --- | --- |"
+    for each in answer.shown:
+        page = f" ([NVIDIA]({each.link}))" if each.link.startswith("https:") else ""
+        name = f"`{each.name}`" if each.name else ""
+        cells = (f"{each.path}:{each.line}", name, each.text, each.instead + page)
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    yield ""
+    yield from (f"- {line}" for line in answer.said)
+
+
+FORMATS: Mapping[str, Callable[[ScanAnswer], str]] = {
+    "text": text,
+    "json": as_json,
+    "sarif": sarif,
+    "markdown": markdown,
+}

@@ -5,14 +5,158 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from harness.matrix.interface import Interface, Name, interfaces
-from harness.scan.conditions import UNREAD, Condition
-from harness.scan.guards import Guards
-from harness.scan.types import ExpressionKind, Scope, Types, key_of
-from harness.scan.uses import Found, Remark, Use, by_name, plugin_named
+from harness.scan.types import MODULE, ExpressionKind, Scope, Types, key_of
+from harness.scan.uses import SIGNS, UNREAD, Condition, Found, Remark, Use, by_name, decoded, plugin_named
+
+_SIGNS: Mapping[type[ast.cmpop], str] = {
+    ast.GtE: ">=", ast.Gt: ">", ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
+_OF_TENSORRT = re.compile(
+    r"(?:trt|tensorrt|nvinfer)\w*?(?:ver|major|minor)|ver\w*(?:trt|tensorrt)", re.IGNORECASE
+)
+#: Calls that give a version in another form.
+_KEEPING = re.compile(
+    r"int|float|str|tuple|list|map|\w*[Vv]ersion\w*|parse|r?split|strip|r?partition|join|match|group|replace"
+)
+#: Names of flags and functions that answer whether it is some version.
+_ANSWER = re.compile(
+    r"(?:trt|tensorrt|(?<![a-z])rt)_?(?:v_?)?\d+|(?:trt|tensorrt)_(?:ge|gt|le|lt)_|legacy_?(?:trt|api)|^_?is_?v?\d+",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"^\s*(?:tensorrt)?\s*(?P<sign>[<>=!]=?)?\s*v?(?P<numbers>\d{1,2}(?:\.\d+)*)\.?\s*$")
+
+
+class Guards:
+    """The tests of one file of Python; `answers` are the variables that keep the answer of one."""
+
+    def __init__(self, nodes: Sequence[ast.AST], types: Types) -> None:
+        self.types = types
+        self.versions: set[str] = set()
+        self.answers: dict[str, Condition] = {}
+        assigned = [node for node in nodes if isinstance(node, ast.Assign)]
+        for _ in range(2):
+            for node in assigned:
+                self._assigned(node)
+
+    def _assigned(self, node: ast.Assign) -> None:
+        names = {_last_name(each) for target in node.targets for each in _parts(target)} - {""}
+        test = (
+            self.of(node.value)
+            if isinstance(node.value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Call)
+            else None
+        )
+        if test:
+            self.answers.update(dict.fromkeys(names, test))
+        elif self._is_version(node.value) and all(map(_keeps, ast.walk(node.value))):
+            self.versions |= names
+
+    def of(self, node: ast.AST) -> Condition | None:
+        """Return the test of the version that an expression is, None if it is none."""
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                inner = self.of(operand)
+                return inner.negated() if inner else None
+            case ast.BoolOp(op=joined, values=values):
+                some = [*filter(None, map(self.of, values))]
+                alone = isinstance(joined, ast.And) and len(some) == 1
+                return (some[0] if alone else UNREAD) if some else None
+            case ast.Compare():
+                return self._compared(node)
+            case ast.Call():
+                return self._called(node)
+        name = _last_name(node)
+        return self.answers.get(name) or self._answer(name)
+
+    def _answer(self, name: str) -> Condition | None:
+        """Return that a name answers whether it is some version, None if it does not."""
+        return UNREAD if _ANSWER.search(name) and name not in interfaces()["python"].by_bare else None
+
+    def _compared(self, node: ast.Compare) -> Condition | None:
+        if len(node.ops) != 1 or not self._is_version(node.left):
+            right = len(node.ops) == 1 and self._is_version(node.comparators[0])
+            return UNREAD if right or any(map(self._is_version, ast.walk(node.left))) else None
+        sign, numbers = _SIGNS.get(type(node.ops[0]), ""), _numbers(node.comparators[0])
+        return Condition(sign, numbers) if sign and numbers else UNREAD
+
+    def _called(self, node: ast.Call) -> Condition | None:
+        name, called = _last_name(node.func), node.func
+        words = [*filter(None, map(_text_of, node.args))]
+        if name == "hasattr":
+            return self._asks_for_a_name(node, words)
+        found = next(filter(None, map(_VERSION.match, words)), None)
+        if name == "startswith" and isinstance(called, ast.Attribute) and self._is_version(called.value):
+            return Condition("==", _split(found["numbers"])) if found else UNREAD
+        if found and (_OF_TENSORRT.search(name) or any(map(self._is_version, node.args))):
+            known = found["sign"] in SIGNS
+            return Condition(found["sign"], _split(found["numbers"])) if known else UNREAD
+        return self._answer(name)
+
+    def _asks_for_a_name(self, node: ast.Call, words: Iterable[str]) -> Condition | None:
+        """Return that a `hasattr` asks an object of TensorRT, or for a name of its interface, None if it does not."""
+        known = not interfaces()["python"].by_bare.keys().isdisjoint(words)
+        of_it = self.types.of(node.args[0], self.types.module)
+        return UNREAD if of_it or (known and key_of(node.args[0]) != "self") else None
+
+    def _is_version(self, node: ast.AST) -> bool:
+        """Tell whether an expression is TensorRT's version, or made of it."""
+        return any(map(self._names_version, ast.walk(node)))
+
+    def _names_version(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call):
+            # version("tensorrt"), of importlib.metadata and others
+            return self.types.of(node, self.types.module) == MODULE and "version" in key_of(node.func)
+        key = key_of(node)
+        name = key.rpartition(".")[2]
+        if name == "__version__" and isinstance(node, ast.Attribute):
+            return self.types.of(node.value, self.types.module) == MODULE or "trt" in key or "tensorrt" in key
+        return name in self.versions or bool(_OF_TENSORRT.search(name))
+
+
+def _keeps(node: ast.AST) -> bool:
+    """Tell whether a part of an expression leaves a version what it is, in another form."""
+    called = key_of(node.func) if isinstance(node, ast.Call) else ""
+    last = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else called
+    return not isinstance(node, ast.JoinedStr) and (
+        not isinstance(node, ast.Call) or bool(_KEEPING.fullmatch(last))
+    )
+
+
+def _parts(target: ast.AST) -> Iterable[ast.AST]:
+    return target.elts if isinstance(target, ast.Tuple) else [target]
+
+
+def _split(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part)[:3]
+
+
+def _numbers(node: ast.AST) -> tuple[int, ...]:
+    """Return the version that one side of a comparison writes; () if it is not written there."""
+    match node:
+        case ast.Call(args=[one]):
+            return _numbers(one)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            some = [getattr(each, "value", None) for each in parts]
+            numbers = tuple(each for each in some if isinstance(each, int))
+            return numbers[:3] if len(numbers) == len(some) else ()
+        case ast.Constant(value=int() as number):
+            return decoded(number)
+        case ast.Constant(value=str() | float() as written):
+            found = _VERSION.match(str(written))
+            return _split(found["numbers"]) if found else ()
+    return ()
+
+
+def _last_name(node: ast.AST) -> str:
+    return key_of(node).rpartition(".")[2]
+
+
+def _text_of(node: ast.AST) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
 
 #: A file that has none of these in it imports no TensorRT: torch_tensorrt is another library.
 _SPEAKS = re.compile(r"\btensorrt\b(?!\.git)|\btrt\b|\btrtexec\b|\bTRT")
@@ -21,6 +165,8 @@ _OPTION = re.compile(r"(--(?:[a-z]+[A-Z]\w*|[a-z]+\d+|best|calib|workspace))(?:=
 #: Errors that a name that is not there raises.
 _ABSENCES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
 Behind = tuple[Condition, ...]
+#: The parts of a statement that its own test guards.
+_TESTED = frozenset({"test", "body", "orelse"})
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -95,63 +241,71 @@ class _Walk:
 
     def _parts(self, node: ast.AST, behind: Behind) -> Iterator[tuple[list[ast.stmt] | ast.AST, Behind]]:
         """Yield what is below a node: blocks, and single nodes, each with its guards."""
-        test = (
-            self.guards.of(node.test)
-            if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert))
-            else None
-        )
-        absent = _caught(node) if isinstance(node, ast.Try) else frozenset[str]()
-        known: tuple[Condition, ...] = ()
+        if isinstance(node, ast.BoolOp):
+            yield from self._operands(node, behind)
+            return
         for field, value in ast.iter_fields(node):
-            guards = behind
-            if test and field in ("body", "orelse", "test"):
-                guards = (*behind, test if field != "orelse" else test.negated())
-            elif field == "body" and "AttributeError" in absent:
-                guards = (*behind, UNREAD)
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                yield value, guards
-                continue
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.excepthandler) and absent & _ABSENCES:
-                    yield child, (*behind, UNREAD)
-                elif isinstance(child, ast.AST):
-                    yield child, (*guards, *known)
-                    if isinstance(node, ast.BoolOp) and (first := self.guards.of(child)):
-                        known = (*known, first if isinstance(node.op, ast.And) else first.negated())
+            guards = (*behind, *self._test_of(node, field))
+            children = value if isinstance(value, list) else [value]
+            if children and isinstance(children[0], ast.stmt):
+                yield children, guards
+            else:
+                yield from ((child, guards) for child in children if isinstance(child, ast.AST))
+
+    def _operands(self, node: ast.BoolOp, behind: Behind) -> Iterator[tuple[ast.AST, Behind]]:
+        """Yield the operands of `and` and `or`, each behind those before it."""
+        for child in node.values:
+            yield child, behind
+            if test := self.guards.of(child):
+                behind = (*behind, test if isinstance(node.op, ast.And) else test.negated())
+
+    def _test_of(self, node: ast.AST, field: str) -> Behind:
+        """Return the test that a field of a node stands behind, () without one."""
+        if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)) and field in _TESTED:
+            test = self.guards.of(node.test)
+            return () if test is None else (test.negated() if field == "orelse" else test,)
+        if isinstance(node, ast.Try):
+            absent = {"body": frozenset({"AttributeError"}), "handlers": _ABSENCES}.get(field, frozenset())
+            return (UNREAD,) if absent & _caught(node) else ()
+        return ()
 
     def _here(self, node: ast.AST, scope: Scope, behind: Behind) -> Iterator[Use]:
         """Yield the uses that a node itself is."""
-        if isinstance(node, ast.Attribute):
-            if name := self.types.name(node, scope):
-                yield self._use(node, name, behind)
-            elif name := self._by_name(node, scope):
-                yield self._use(node, name, behind, sure=False)
-        elif isinstance(node, ast.ImportFrom) and node.module in ("tensorrt", "tensorrt.plugin"):
-            prefix = node.module.partition("tensorrt.")[2]
-            some = (self.interface.names.get(f"{prefix}.{each.name}".lstrip(".")) for each in node.names)
-            yield from (self._use(node, each, behind) for each in some if each)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            name = plugin_named(node.value) or self._option(node)
-            if name:
-                yield self._use(node, name, behind, sure=name.kind == "plugin")
-        elif isinstance(node, ast.Call):
-            yield from self._called(node, scope, behind)
+        match node:
+            case ast.Attribute():
+                sure = self.types.name(node, scope)
+                if name := sure or self._by_name(node, scope):
+                    yield self._use(node, name, behind, sure=bool(sure))
+            case ast.ImportFrom(module="tensorrt" | "tensorrt.plugin" as module):
+                prefix = module.partition("tensorrt.")[2]
+                names = [f"{prefix}.{each.name}".lstrip(".") for each in node.names]
+                some = filter(None, map(self.interface.names.get, names))
+                yield from (self._use(node, each, behind) for each in some)
+            case ast.Constant(value=str() as text):
+                if name := plugin_named(text) or self._option(node):
+                    yield self._use(node, name, behind, sure=name.kind == "plugin")
+            case ast.Call():
+                yield from (self._use(node, name, behind) for name in self._called(node, scope))
 
-    def _called(self, node: ast.Call, scope: Scope, behind: Behind) -> Iterator[Use]:
-        if isinstance(node.func, ast.Attribute) and (name := self.types.name(node.func, scope)):
-            given = {each.arg for each in node.keywords}
-            full = name.full if name.full in self.interface.arguments else f"{name.full}.__init__"
-            for argument in self.interface.arguments.get(full, ()):
-                if argument.full.rpartition("(")[2].rstrip("=)") in given:
-                    yield self._use(node, argument, behind)
-        if key_of(node.func) == "len" and len(node.args) == 1:
-            kind = self.types.of(node.args[0], scope)
-            found = self.interface.member(kind.name, "__len__") if kind and kind.what == "instance" else None
-            yield from [self._use(node, found, behind)] if found else []
-        if key_of(node.func) == "getattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):  # noqa: PLR2004
-            read = ast.copy_location(ast.Attribute(node.args[0], str(node.args[1].value), ast.Load()), node)
-            if name := self.types.name(read, scope):
-                yield self._use(node, name, behind)
+    def _called(self, node: ast.Call, scope: Scope) -> Iterator[Name]:
+        """Yield the names that a call asks for: by keyword, by `len`, by `getattr`."""
+        match node:
+            case ast.Call(func=ast.Attribute() as called) if name := self.types.name(called, scope):
+                arguments = self.interface.arguments
+                full = name.full if name.full in arguments else f"{name.full}.__init__"
+                of_it = {each.full.rpartition("(")[2].rstrip("=)"): each for each in arguments.get(full, ())}
+                yield from (of_it[each.arg] for each in node.keywords if each.arg in of_it)
+            case ast.Call(func=ast.Name(id="len"), args=[one]):
+                kind = self.types.of(one, scope)
+                if (
+                    kind
+                    and kind.what == "instance"
+                    and (found := self.interface.member(kind.name, "__len__"))
+                ):
+                    yield found
+            case ast.Call(func=ast.Name(id="getattr"), args=[one, ast.Constant(value=attribute)]):
+                if name := self.types.name(ast.Attribute(one, str(attribute), ast.Load()), scope):
+                    yield name
 
     def _option(self, node: ast.Constant) -> Name | None:
         """Return the option of trtexec that a string begins with, where file and function are about it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from harness.matrix.interface import Interface, Name
@@ -13,6 +13,7 @@ from harness.scan.uses import older
 _MODULE = re.compile(r"tensorrt(?:_bindings)?(?:\s*[<>=!~].*)?", re.DOTALL)
 #: Other products, whose modules have attributes of the same names.
 _OTHERS = re.compile(r"^(?:tensorflow|torch_tensorrt|tensorrt_rtx|tensorrt_llm|polygraphy)\b")
+_ITSELF = frozenset({"tensorrt", "tensorrt_bindings", "tensorrt.tensorrt"})
 _ROUNDS = 3
 _BINDING = (
     *(ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.NamedExpr),
@@ -88,19 +89,24 @@ class Types:
 
     def of(self, node: ast.AST | None, scope: Scope) -> ExpressionKind | None:
         """Return what an expression is, None if that is not known or not of TensorRT."""
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            found = scope.find(key_of(node)) if key_of(node) else None
-            return found or (self._attribute(node, scope) if isinstance(node, ast.Attribute) else None)
-        if isinstance(node, ast.Call):
-            return self._called(node, scope)
-        if isinstance(node, ast.Subscript):
-            return self._item(node.value, scope)
-        if isinstance(node, (ast.IfExp, ast.BoolOp)):
-            some = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
-            return next(filter(None, (self.of(each, scope) for each in some)), None)
-        if isinstance(node, ast.NamedExpr | ast.Await):
-            return self.of(node.value, scope)
-        return None
+        match node:
+            case ast.Name():
+                return scope.find(node.id)
+            case ast.Attribute():
+                return (scope.find(key) if (key := key_of(node)) else None) or self._attribute(node, scope)
+            case ast.Call():
+                return self._called(node, scope)
+            case ast.Subscript(value=inner):
+                return self._item(inner, scope)
+        some: Sequence[ast.AST] = ()
+        match node:
+            case ast.BoolOp(values=values):
+                some = values
+            case ast.IfExp(body=body, orelse=other):
+                some = (body, other)
+            case ast.NamedExpr(value=inner) | ast.Await(value=inner):
+                some = (inner,)
+        return next(filter(None, (self.of(each, scope) for each in some)), None)
 
     def name(self, node: ast.Attribute, scope: Scope) -> Name | None:
         """Return the name of the interface that an attribute is, if the type before it is known."""
@@ -178,27 +184,29 @@ class Types:
         """Take in all that was noted, once."""
         results: dict[str, set[ExpressionKind | None]] = {}
         for node, scope, own, function in self._binding:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                self._function(node, scope, own, results)
-            elif isinstance(node, ast.ClassDef):
-                self.defined.add(node.name)
-                kinds = [self.of(base, scope) for base in node.bases]
-                own.known.update(
-                    [
-                        ("self", ExpressionKind("instance", each.name))
-                        for each in kinds
-                        if each and each.what == "class"
-                    ]
-                )
-            elif isinstance(node, ast.Return):
-                results.setdefault(function, set()).add(self.of(node.value, scope))
-            else:
-                for target, kind in self._bound(node, scope):
-                    self._bind(target, kind, scope, own)
-        known = {name: kinds - {None} for name, kinds in results.items()}
-        self.returns.update(
-            {name: kind for name, kinds in known.items() if len(kinds) == 1 for kind in kinds if kind}
-        )
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                    self._function(node, scope, own, results)
+                case ast.ClassDef():
+                    self._class(node, scope, own)
+                case ast.Return(value=value):
+                    results.setdefault(function, set()).add(self.of(value, scope))
+                case ast.Import() | ast.ImportFrom():
+                    self._imported(node, scope)
+                case _:
+                    for target, kind in self._bound(node, scope):
+                        self._bind(target, kind, scope, own)
+        for name, kinds in results.items():
+            known = [*filter(None, kinds)]
+            if len(known) == 1:
+                self.returns[name] = known[0]
+
+    def _class(self, node: ast.ClassDef, scope: Scope, own: Scope) -> None:
+        """Let the `self` of a class be of the class of TensorRT that it derives from."""
+        self.defined.add(node.name)
+        for kind in (self.of(base, scope) for base in node.bases):
+            if kind and kind.what == "class":
+                own.known["self"] = ExpressionKind("instance", kind.name)
 
     def _function(
         self,
@@ -220,21 +228,21 @@ class Types:
 
     def _bound(self, node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, ExpressionKind | None]]:
         """Yield each target that a node binds, with what to."""
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            self._imported(node, scope)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                pairs = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-                some = zip(target.elts, node.value.elts) if pairs else [(target, node.value)]  # type: ignore[attr-defined]  # noqa: B905
-                yield from ((one, self.of(value, scope)) for one, value in some)
-        elif isinstance(node, ast.AnnAssign):
-            yield node.target, self._annotated(node.annotation, scope) or self.of(node.value, scope)
-        elif isinstance(node, ast.NamedExpr):
-            yield node.target, self.of(node.value, scope)
-        elif isinstance(node, ast.withitem) and node.optional_vars:
-            yield node.optional_vars, self.of(node.context_expr, scope)
-        elif isinstance(node, (ast.For, ast.comprehension)):
-            yield node.target, self._item(node.iter, scope)
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    pairs = [(target, value)]
+                    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                        pairs = [*zip(target.elts, value.elts)]  # noqa: B905  (Python unpacks what is starred)
+                    yield from ((one, self.of(given, scope)) for one, given in pairs)
+            case ast.AnnAssign(target=target, annotation=annotation, value=value):
+                yield target, self._annotated(annotation, scope) or self.of(value, scope)
+            case ast.NamedExpr(target=target, value=value):
+                yield target, self.of(value, scope)
+            case ast.withitem(optional_vars=ast.AST() as target, context_expr=value):
+                yield target, self.of(value, scope)
+            case ast.For(target=target, iter=many) | ast.comprehension(target=target, iter=many):
+                yield target, self._item(many, scope)
 
     def _bind(self, target: ast.AST, kind: ExpressionKind | None, scope: Scope, own: Scope) -> None:
         key = key_of(target)
@@ -249,32 +257,35 @@ class Types:
             place.known[key] = kind
 
     def _imported(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        if node.names[0].name == "*" and not _OTHERS.match(getattr(node, "module", None) or ""):
-            # What another module imports under its usual name comes along.
-            scope.known.setdefault("trt", MODULE)
-            return
+        module = node.module or "" if isinstance(node, ast.ImportFrom) else None
         for each in node.names:
             name = each.asname or each.name.partition(".")[0]
-            if isinstance(node, ast.Import):
-                if each.name.partition(".")[0] == "tensorrt":
-                    scope.known[name] = (
-                        ExpressionKind("module", "plugin") if each.asname and "." in each.name else MODULE
-                    )
-                else:
-                    self.imports.add(name)
-            elif node.module in ("tensorrt", "tensorrt_bindings", "tensorrt.tensorrt"):
-                found = self.interface.names.get(each.name)
-                is_class = found is not None and each.name[:1].isupper()
-                scope.known[name] = (
-                    ExpressionKind("class", each.name)
-                    if is_class
-                    else ExpressionKind("call", found.gives if found else "")
-                )
-            elif name in ("trt", "tensorrt") and each.name == name and not _OTHERS.match(node.module or ""):
-                scope.known[name] = MODULE
+            kind = self._import(module, each.name, name, whole=bool(each.asname))
+            if each.name == "*":
+                # What another module imports under its usual name comes along.
+                if not _OTHERS.match(module or ""):
+                    scope.known.setdefault("trt", MODULE)
+            elif kind:
+                scope.known[name] = kind
             else:
                 self.imports.add(name)
-                scope.known.pop(name, None)
+                if module is not None:
+                    scope.known.pop(name, None)
+
+    def _import(self, module: str | None, full: str, name: str, *, whole: bool) -> ExpressionKind | None:
+        """Return what an import binds a name to: `full` of a module, or a module itself if that is None."""
+        if module is None:
+            if full.partition(".")[0] != "tensorrt":
+                return None
+            return ExpressionKind("module", "plugin") if whole and "." in full else MODULE
+        if module in _ITSELF:
+            found = self.interface.names.get(full)
+            if found is None:
+                return ExpressionKind("call")
+            return (
+                ExpressionKind("class", full) if full[:1].isupper() else ExpressionKind("call", found.gives)
+            )
+        return MODULE if full == name in ("trt", "tensorrt") and not _OTHERS.match(module) else None
 
     def _annotated(self, node: ast.AST | None, scope: Scope) -> ExpressionKind | None:
         """Return the class of an annotation: alone, in quotes, or in Optional."""

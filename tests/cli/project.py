@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -56,10 +57,7 @@ CASE = Case(
 '''
 
 #: The only two that the tests need: one that runs on any machine, one that needs a GPU.
-MATRIX = {
-    "schema": 1,
-    "targets": {name: TARGETS["targets"][name] for name in ("trt86", "ort131")},
-}
+MATRIX = {"schema": 1, "targets": {name: TARGETS["targets"][name] for name in ("trt86", "ort131")}}
 
 
 def make(folder: Path) -> Path:
@@ -107,3 +105,9 @@ def harness(folder: Path, *words: str, environment: Iterable[tuple[str, str]] = 
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def counted(out: str) -> dict[str, int]:
+    """Return the counts of a run's summary by their names."""
+    (line,) = re.findall(r"^\d+ cells? on \d+ targets?: (.*)$", out, re.MULTILINE)
+    return {name: int(number) for number, name in re.findall(r"(\d+) ([^,]+)", line)}

@@ -119,3 +119,11 @@ def test_the_exit_code_is_that_of_what_an_engine_does(
         main(["convert", str(model), "-o", str(model.with_name("out.onnx")), "--fp16", "--on", "rtx17"])
         == code
     )
+
+
+def test_numbers_are_told_only_of_a_model_that_was_held_to_the_old_one(model: Path) -> None:
+    accuracy = (Accuracy("y", 1.0, 1.0, 0.5, elements=9),)
+    judged = fake.judged(onnx.load(model), ran=True, accuracy=accuracy)
+    held, unheld = Rebuilt(judged, {}), Rebuilt(judged, {}, "the evaluator lacks Conv")
+    assert (held.broken, "0.50000" in str(held)) == (True, True)
+    assert (unheld.broken, str(unheld).endswith("the evaluator lacks Conv")) == (False, True)

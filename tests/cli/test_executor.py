@@ -12,6 +12,7 @@ from harness.cli import main
 from harness.record.store import Store
 from harness.run import local
 from tests.cli.test_run import FAILS, WELL, Scripted
+from tests.fixtures import Capture, Patch
 
 pytestmark = pytest.mark.unit
 
@@ -24,7 +25,7 @@ def task(folder: Path, *names: str) -> list[str]:
 
 
 @pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def ran(monkeypatch: Patch) -> list[str]:
     """Let every cell go by a script; return those that were run, in order."""
     names: list[str] = []
 
@@ -39,7 +40,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_without_slurm_it_is_one_sentence_before_anything_is_built_or_written(
-    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    toy: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     (toy / "cases" / "toy.py").write_text(
@@ -48,22 +49,18 @@ def test_without_slurm_it_is_one_sentence_before_anything_is_built_or_written(
     assert main(["run", "--executor", "slurm"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == (
-        "error: --executor slurm needs Slurm's commands, and there is no sbatch on the PATH; run it where jobs are "
-        "submitted, or leave --executor out to run here\n"
-    )
+    assert "no sbatch on" in err
+    assert err.count("\n") == 1
     assert not (toy / "reports").exists()
 
 
-def test_a_dry_run_prints_the_line_and_needs_no_slurm(
-    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_prints_the_line_and_needs_no_slurm(toy: Path, monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(["run", "--executor", "slurm", "--dry-run", "--pull", "-k", "relu"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert "task 1-0: 1 of the cells of trt86\n" in out
-    assert "sbatch --gres=gpu:1 --wait " in out
+    assert "task 1-0: 1" in out
+    assert "sbatch --gres=gpu:1 --wait" in out
     assert f" -m harness run --via auto --matrix {toy}/matrix.yaml --cases {toy}/cases --pull --task " in out
     assert not (toy / "reports").exists()
 
@@ -86,17 +83,14 @@ def test_a_task_that_starts_again_runs_what_it_has_not_recorded(toy: Path, ran: 
     assert len(ran) == 2
 
 
-def test_a_cell_that_is_gone_is_named(toy: Path, ran: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_that_is_gone_is_named(toy: Path, ran: list[str], capsys: Capture) -> None:
     assert main(task(toy / "work" / "1-0", "toy.relu-ort131", "toy.renamed-ort131")) == 2
-    assert (
-        "there is no cell toy.renamed-ort131 any more: matrix or cases have changed since the run began"
-        in capsys.readouterr().err
-    )
+    assert "toy.renamed-ort131 any more:" in capsys.readouterr().err
     assert ran == []
 
 
-def test_a_file_that_is_no_task_is_one_sentence(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_no_task_is_one_sentence(toy: Path, capsys: Capture) -> None:
     words = task(toy / "work")
     (toy / "work" / "task.json").write_text('{"run": 1}')
     assert main(words) == 2
-    assert "work/task.json: cannot be read as a task ('cells')" in capsys.readouterr().err
+    assert "work/task.json: cannot be" in capsys.readouterr().err

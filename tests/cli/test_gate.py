@@ -18,6 +18,7 @@ from harness.record.outcome import Latency, Layer, Node
 from harness.record.store import Store
 from harness.run import local
 from tests.cli.test_run import Scripted
+from tests.fixtures import Capture, Patch
 
 pytestmark = pytest.mark.unit
 
@@ -66,8 +67,8 @@ class Fake(Scripted):
 )
 def test_every_front_tells_the_same(  # noqa: PLR0913, PLR0917  (fixtures and parameters)
     toy: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    monkeypatch: Patch,
+    capsys: Capture,
     before: dict[str, Any],
     now: dict[str, Any],
     run: int,

@@ -16,12 +16,13 @@ from harness.models.checking import Building, Check
 from harness.models.own.model import Wanted
 from harness.models.own.shapes import Shapes
 from harness.words import Typing
+from tests.fixtures import Capture
 
 pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize("verb", EXAMPLES)
-def test_an_example_is_one_that_the_command_takes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_is_one_that_the_command_takes(verb: str, capsys: Capture) -> None:
     assert _parse([verb, *shlex.split(EXAMPLES[verb])]).called == verb
     with pytest.raises(SystemExit):
         main([verb, "--help"])
@@ -45,7 +46,7 @@ def test_verbs_that_build_a_model_take_every_option_of_building_it(verb: str) ->
 
 
 @pytest.fixture
-def script(capsys: pytest.CaptureFixture[str]) -> str:
+def script(capsys: Capture) -> str:
     assert main(["completion", "bash"]) == 0
     return capsys.readouterr().out
 
@@ -76,7 +77,7 @@ def test_where_there_is_no_matrix_no_target_is_offered(script: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish", "tcsh"])
-def test_other_shells_have_a_script_too(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_shells_have_a_script_too(shell: str, capsys: Capture) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(word in script for word in ("verify", "executor", "slurm", "grep -soE"))

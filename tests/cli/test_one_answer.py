@@ -27,6 +27,7 @@ from harness.models.answers import Trouble
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Outcome, ParserError
 from harness.run.local import Sink
+from tests.fixtures import Capture, Patch
 from tests.models import data
 from tests.report.crawl import data_of
 
@@ -110,7 +111,7 @@ MODELS: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...]]] = {
 
 
 @pytest.fixture
-def told(toy: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told(toy: Path, monkeypatch: Patch) -> list[str]:
     """Make up what becomes of `MODELS`, which lie in the current folder; return their files."""
     for file in ("qdq_shapes.py", "measured.yaml"):
         shutil.copy(ROOT / "cases" / file, toy / "cases")
@@ -167,7 +168,7 @@ def drawn(cell: dict[str, Any]) -> str:
     return str(cell["static"]["state"]) if cell.get("basis") else "not_run"
 
 
-def test_every_form_of_the_answer_says_the_same(told: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_form_of_the_answer_says_the_same(told: list[str], capsys: Capture) -> None:
     """Class, cause and node of what ran, what the tables say of the rest, and what of it fails."""
     words = [word for name in TARGETS for word in ("--target", name)]
     code = main(["check", *told, *words, *MATRIX, "--json", "out.json", "--html", "page", "--no-blockers"])

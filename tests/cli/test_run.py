@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from harness.run import local
 from harness.run.rounds import Recorded, Steps
 from tests import needs
 from tests.cli import project
+from tests.fixtures import Capture, Patch
 from tests.models import data
 
 #: Variant to what becomes of it: changes to an outcome that went well.
@@ -65,7 +67,7 @@ Play = Callable[..., int]
 
 
 @pytest.fixture
-def play(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+def play(toy: Path, monkeypatch: Patch) -> Play:
     """Return a function that runs the toy project by a script and returns the exit code."""
 
     def played(*words: str, **script: dict[str, Any]) -> int:
@@ -78,65 +80,55 @@ def play(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
 
 def claim(folder: Path, **cells: str) -> None:
     """Write measured.yaml by hand."""
-    entry = {
-        "engine": "onnxruntime",
-        "version": "1.31.1",
-        "measured": "2026-01-01",
-        "cells": {"toy": cells},
-    }
+    entry = {"engine": "onnxruntime", "version": "1.31.1", "measured": "2026-01-01", "cells": {"toy": cells}}
     (folder / "cases" / "measured.yaml").write_text(yaml.safe_dump({"schema": 1, "ort131": entry}))
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("claims", "script", "code", "said"),
+    ("claims", "fields", "code", "counted"),
     [
-        ({}, {"relu": WELL}, 0, "1 cell on 1 target: 1 as expected"),
-        ({}, {"relu": FAILS}, 0, "1 new failure"),
-        ({"relu": "ok"}, {"relu": WELL}, 0, "1 as expected"),
-        ({"relu": "ok"}, {"relu": FAILS}, 1, "regressed: 1\n  toy.relu-ort131: build_failed: "),
-        ({"relu": "build_failed"}, {"relu": FAILS}, 0, "1 known failure"),
-        ({"relu": "build_failed"}, {"relu": WELL}, 0, "fixed: 1\n  toy.relu-ort131: works"),
-        ({}, {"relu": ABSENT}, 3, "nothing that was selected ran: needs an NVIDIA GPU; none found\n"),
-        (
-            {},
-            {"relu": MEANINGLESS},
-            3,
-            "nothing that was selected ran: precision comes from the graph alone\n",
-        ),
-        ({}, {"relu": LOST}, 3, "infrastructure trouble: 1\n     1  the agent went away: ort131"),
+        ({}, WELL, 0, "as expected"),
+        ({}, FAILS, 0, "new failure"),
+        ({"relu": "ok"}, WELL, 0, "as expected"),
+        ({"relu": "ok"}, FAILS, 1, "regressed"),
+        ({"relu": "build_failed"}, FAILS, 0, "known failure"),
+        ({"relu": "build_failed"}, WELL, 0, "fixed"),
+        ({}, ABSENT, 3, "not run"),
+        ({}, MEANINGLESS, 3, "not applicable"),
+        ({}, LOST, 3, "infrastructure trouble"),
     ],
 )
 def test_exit_code_and_summary_tell_what_happened(  # noqa: PLR0913, PLR0917  (fixtures and parameters)
     toy: Path,
     play: Play,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
     claims: dict[str, str],
-    script: Script,
+    fields: dict[str, Any],
     code: int,
-    said: str,
+    counted: str,
 ) -> None:
     if claims:
         claim(toy, **claims)
-    assert play("-k", "relu", **script) == code
+    assert play("-k", "relu", relu=fields) == code
     out = capsys.readouterr().out
-    assert said in out
+    assert project.counted(out) == {counted: 1}
+    if reason := fields.get("reason"):
+        assert reason in out
     assert "report: reports/index.html" in out
 
 
 @pytest.mark.unit
-def test_why_nothing_ran_is_what_hindered_and_not_what_does_not_apply(
-    play: Play, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_why_nothing_ran_is_what_hindered_and_not_what_does_not_apply(play: Play, capsys: Capture) -> None:
     assert play(relu=ABSENT, weak=MEANINGLESS, foreign=LOST) == 3
     *_, last, report = capsys.readouterr().out.splitlines()
     assert report == "report: reports/index.html"
-    assert last == "nothing that was selected ran: needs an NVIDIA GPU; none found, and 1 other reason"
+    assert last.endswith("none found, and 1 other reason")
 
 
 @pytest.mark.unit
 def test_what_came_of_the_cells_is_told_before_the_report_is_made(
-    play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    play: Play, capsys: Capture, monkeypatch: Patch
 ) -> None:
     """The report is of all cells that were ever run; and it is made where nobody reads the answer any more."""
     told: list[str] = []
@@ -166,24 +158,20 @@ def test_a_regression_comes_before_infrastructure(toy: Path, play: Play) -> None
 
 
 @pytest.mark.unit
-def test_a_required_target_that_cannot_run_is_infrastructure(
-    play: Play, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_required_target_that_cannot_run_is_infrastructure(play: Play, capsys: Capture) -> None:
     assert play("-k", "relu", "--require", "ort131", relu=ABSENT) == 3
-    assert "required and not run: 1\n     1  needs an NVIDIA GPU" in capsys.readouterr().out
+    assert "needs an NVIDIA" in capsys.readouterr().out
     assert play("-k", "relu", "--require", "ort131", relu=WELL) == 0
 
 
 @pytest.mark.unit
-def test_the_summary_ends_with_what_to_do_and_it_can_be_pasted(
-    play: Play, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_summary_ends_with_what_to_do_and_it_can_be_pasted(play: Play, capsys: Capture) -> None:
     """The `accept` line of a run takes the run's own selection and places, and turns new into expected."""
     assert play("-k", "relu or weak", "--reports", "out here", relu=FAILS, weak=ABSENT) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "look into one: trt-compat show toy.relu-ort131 --reports 'out here'" in lines
+    assert any(line.endswith("show toy.relu-ort131 --reports 'out here'") for line in lines)
     told = "trt-compat accept -k 'relu or weak' --target ort131 --reports 'out here'"
-    assert lines[-2] == f"to expect these results from now on: {told}"
+    assert lines[-2].endswith(told)
     words = ["accept", "-k", "relu or weak", "--target", "ort131", "--reports", "out here"]
     assert main(words) == 0
     capsys.readouterr()
@@ -213,22 +201,18 @@ def test_accept_changes_its_own_lines_alone(toy: Path, play: Play) -> None:
 
 
 @pytest.mark.unit
-def test_accept_takes_no_result_of_another_recipe(
-    toy: Path, play: Play, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_accept_takes_no_result_of_another_recipe(toy: Path, play: Play, capsys: Capture) -> None:
     assert play("-k", "relu", relu=WELL) == 0
     path = toy / "cases" / "toy.py"
     path.write_text(
         path.read_text().replace('"A Relu", relu', '"A Relu", relu, recipe=Recipe(flags=("FP16",))')
     )
     assert main(["accept", "-k", "relu"]) == 2
-    assert "nothing measured is recorded" in capsys.readouterr().err
+    assert "measured is recorded" in capsys.readouterr().err
 
 
 @pytest.mark.unit
-def test_a_dry_run_executes_and_writes_nothing(
-    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_executes_and_writes_nothing(toy: Path, monkeypatch: Patch, capsys: Capture) -> None:
     """It tells where each target would run, its cells, and which of them mean nothing there."""
 
     def refuse(*_: object, **__: object) -> None:
@@ -241,12 +225,12 @@ def test_a_dry_run_executes_and_writes_nothing(
     assert main(["run", "--dry-run", "--via", "venv"]) == 0
     assert [path for path in sorted(toy.rglob("*")) if "__pycache__" not in path.parts] == before
     out = capsys.readouterr().out
-    assert "ort131 (ONNX Runtime 1.31): 3 cells\n  virtual environment, " in out
-    assert "    toy.relu-ort131\n    toy.weak-ort131 (not applicable)\n" in out
+    assert "ort131 (ONNX Runtime" in out
+    assert "toy.weak-ort131 (not applicable)" in out
 
 
 @pytest.mark.unit
-def test_verify_finds_a_changed_report(toy: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_finds_a_changed_report(toy: Path, play: Play, capsys: Capture) -> None:
     """It is silent after `run` and after `report`, and names what was tampered with."""
     assert play("-k", "relu", relu=WELL) == 0
     assert main(["verify"]) == 0
@@ -254,28 +238,25 @@ def test_verify_finds_a_changed_report(toy: Path, play: Play, capsys: pytest.Cap
     results.write_text(results.read_text().replace('"class":"ok"', '"class":"crashed"', 1))
     capsys.readouterr()
     assert main(["verify"]) == 3
-    assert capsys.readouterr().out.splitlines() == [
-        "reports/results.json: does not follow from the records; run `trt-compat report`",
-        "reports: 1 faults",
-    ]
+    fault, last = capsys.readouterr().out.splitlines()
+    assert (fault.partition(":")[0], last) == ("reports/results.json", "reports: 1 faults")
 
 
 @pytest.mark.unit
-def test_merge_takes_in_other_stores_once(toy: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_takes_in_other_stores_once(toy: Path, play: Play, capsys: Capture) -> None:
     """The merged report holds the cells of both, their logs came along, and merging again adds nothing."""
+
+    def taken() -> list[list[object]]:
+        found = re.findall(r"^(\w+): (\d+) records and (\d+) runs", capsys.readouterr().out, re.MULTILINE)
+        return [[folder, int(records), int(runs)] for folder, records, runs in found]
+
     assert play("-k", "relu", "--reports", "a", relu=WELL) == 0
     assert play("-k", "foreign", "--reports", "b", foreign=FAILS) == 0
     capsys.readouterr()
     assert main(["merge", "a", "b", "--reports", "both"]) == 0
-    assert capsys.readouterr().out.splitlines()[:2] == [
-        "a: 1 records and 1 runs of the past taken in",
-        "b: 1 records and 0 runs of the past taken in",
-    ]
+    assert taken() == [["a", 1, 1], ["b", 1, 0]]
     assert main(["merge", "b", "both", "--reports", "both"]) == 0
-    assert capsys.readouterr().out.splitlines()[:2] == [
-        "b: 0 records and 0 runs of the past taken in",
-        "both: 0 records and 0 runs of the past taken in",
-    ]
+    assert taken() == [["b", 0, 0], ["both", 0, 0]]
     shutil.rmtree(toy / "a")
     shutil.rmtree(toy / "b")
     assert main(["verify", "--reports", "both"]) == 0
@@ -286,21 +267,20 @@ def test_merge_takes_in_other_stores_once(toy: Path, play: Play, capsys: pytest.
 
 
 @pytest.mark.integration
-def test_a_real_run_from_nothing_to_accepted(
-    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_real_run_from_nothing_to_accepted(toy: Path, monkeypatch: Patch, capsys: Capture) -> None:
     """The whole way on a real engine: run, accept, expected; a claim changed by hand is a regression, or fixed."""
     needs.network()
     words = ["run", "--via", "venv"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "6 cells on 2 targets: 1 new failure, 1 as expected, 3 not run, 1 not applicable" in out
-    assert "not run: 3\n     3  needs an NVIDIA GPU; none found" in out
+    assert project.counted(out) == {"new failure": 1, "as expected": 1, "not run": 3, "not applicable": 1}
+    assert "NVIDIA GPU; none" in out
     assert main(["accept", "--target", "ort131"]) == 0
-    assert "2 cells accepted into cases/measured.yaml" in capsys.readouterr().out
+    assert "accepted into cases/measured.yaml" in capsys.readouterr().out
     assert main([*words, "--target", "ort131"]) == 0
-    assert "3 cells on 1 target: 1 known failure, 1 as expected, 1 not applicable" in capsys.readouterr().out
+    counted = project.counted(capsys.readouterr().out)
+    assert counted == {"known failure": 1, "as expected": 1, "not applicable": 1}
     path = toy / "cases" / "measured.yaml"
     data = yaml.safe_load(path.read_text())
     cells = data["ort131"]["cells"]
@@ -308,19 +288,14 @@ def test_a_real_run_from_nothing_to_accepted(
     cells["toy"] |= {"relu": "build_failed", "foreign": "ok"}
     path.write_text(yaml.safe_dump(data))
     assert main([*words, "-k", "relu", "--target", "ort131"]) == 0
-    assert "fixed: 1\n  toy.relu-ort131: works; measured 2" in capsys.readouterr().out
+    assert "toy.relu-ort131: works; measured" in capsys.readouterr().out
     assert main([*words, "-k", "foreign", "--target", "ort131"]) == 1
-    assert (
-        "regressed: 1\n  toy.foreign-ort131: parse_failed: ONNX Runtime does not know Nonsense of nobody.knows"
-        in capsys.readouterr().out
-    )
+    assert "toy.foreign-ort131: parse_failed: ONNX" in capsys.readouterr().out
     assert main(["verify"]) == 0
 
 
 @pytest.mark.unit
-def test_a_cell_that_is_flaky_is_named_and_fails_no_merge(
-    toy: Path, play: Play, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_that_is_flaky_is_named_and_fails_no_merge(toy: Path, play: Play, capsys: Capture) -> None:
     """Two machines of one stack disagree: that says nothing of the engine, whichever came last."""
     claim(toy, relu="ok")
     assert play("-k", "relu", "--reports", "a", relu=WELL) == 0
@@ -332,14 +307,14 @@ def test_a_cell_that_is_flaky_is_named_and_fails_no_merge(
     capsys.readouterr()
     assert main(["merge", "a", "b", "--reports", "both"]) == 0
     out = capsys.readouterr().out
-    assert "flaky: toy.relu-ort131: build_failed, ok on the same stack" in out
+    assert "toy.relu-ort131: build_failed, ok" in out
     assert "regressed" not in out
     assert (toy / "both" / "index.html").exists()
 
 
 @pytest.mark.unit
 def test_a_suite_that_is_run_after_the_cases_leaves_a_report_that_follows(
-    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    toy: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     """Its page links to those of the suites."""
 

@@ -24,8 +24,7 @@ def cells() -> tuple[Cell, ...]:
     """Return every cell of the shipped matrix."""
     cases = tuple(
         dataclasses.replace(
-            case,
-            variants=tuple(dataclasses.replace(variant, expectations=()) for variant in case),
+            case, variants=tuple(dataclasses.replace(variant, expectations=()) for variant in case)
         )
         for case in load_cases(project.TOP / "cases")
     )
@@ -39,11 +38,7 @@ def judged(cell: Cell, **fields: Any) -> Judged:
 
 def fails(cell: Cell, text: str) -> Judged:
     return judged(
-        cell,
-        state="done",
-        end=End("finished"),
-        failed_phase="build",
-        messages=(Message("ERROR", text),),
+        cell, state="done", end=End("finished"), failed_phase="build", messages=(Message("ERROR", text),)
     )
 
 
@@ -77,12 +72,15 @@ def test_counts_add_up_and_the_worst_comes_first(cells: tuple[Cell, ...]) -> Non
         fails(fourth, "no"),
     ]
     lines = list(summarise(results))
-    assert lines[0].startswith(
-        "4 cells on 4 targets: 1 new failure, 1 infrastructure trouble, 1 as expected,"
-    )
-    assert lines[1] == "ended as: 1 ok, 1 build_failed"
+    assert project.counted(lines[0]) == {
+        "new failure": 1,
+        "infrastructure trouble": 1,
+        "as expected": 1,
+        "not applicable": 1,
+    }
+    assert lines[1].endswith(": 1 ok, 1 build_failed")
     assert lines[2] == "new failures: 1"
-    assert lines[3] == f"  {fourth.id}: build_failed: no known signature: build failed: no"
+    assert lines[3].startswith(f"  {fourth.id}: build_failed: ")
 
 
 def test_a_long_list_is_told_by_cause(cells: tuple[Cell, ...]) -> None:
@@ -92,7 +90,7 @@ def test_a_long_list_is_told_by_cause(cells: tuple[Cell, ...]) -> None:
     told = list(summarise([fails(cell, "no") for cell in cells[:16]]))
     assert told[2] == "new failures: 16"
     assert len(told) == 4
-    assert told[3].startswith("    16  build_failed, no known signature: trt86, trt92")
+    assert told[3].startswith("    16  build_failed, no")
 
 
 def test_causes_without_end_are_cut_short(cells: tuple[Cell, ...]) -> None:
@@ -101,7 +99,7 @@ def test_causes_without_end_are_cut_short(cells: tuple[Cell, ...]) -> None:
     ]
     lines = list(summarise(results))
     assert len(lines) == 2 + 20 + 1
-    assert lines[-1] == "    10  by 10 other causes, which the report lists"
+    assert lines[-1].split()[:3] == ["10", "by", "10"]
 
 
 def test_no_line_runs_on(cells: tuple[Cell, ...]) -> None:
@@ -115,10 +113,9 @@ def test_no_line_runs_on(cells: tuple[Cell, ...]) -> None:
 def test_where_nothing_is_news_there_is_nothing_to_do(cells: tuple[Cell, ...]) -> None:
     fine = judged(cells[0], state="done", end=End("finished"), ran=True)
     assert not list(advice([fine], "accept", []))
-    assert list(advice([fails(cells[0], "no")], "ACCEPT", ["--reports", "x"])) == [
-        f"look into one: trt-compat show {cells[0].id} --reports x",
-        "to expect these results from now on: ACCEPT",
-    ]
+    show, accept = advice([fails(cells[0], "no")], "ACCEPT", ["--reports", "x"])
+    assert show.endswith(f"trt-compat show {cells[0].id} --reports x")
+    assert accept.endswith(": ACCEPT")
 
 
 def test_a_listed_cell_leads_with_its_diagnosis(cells: tuple[Cell, ...]) -> None:

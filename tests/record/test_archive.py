@@ -16,6 +16,7 @@ from hypothesis import given
 from harness.errors import HandledError, InfraError
 from harness.record import store
 from harness.record.store import compress, decompress
+from tests.fixtures import Patch
 from tests.near import SAME, near
 
 pytestmark = pytest.mark.unit
@@ -35,7 +36,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
-def test_a_damaged_file_is_one_sentence(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_file_is_one_sentence(tmp_path: Path, kind: str, monkeypatch: Patch) -> None:
     monkeypatch.setattr(store, "LIMIT", 2 << 20)
     data, why = DAMAGED[kind]
     path = tmp_path / "results.json.xz"
@@ -46,9 +47,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, kind: str, monkeypatch: 
     assert "\n" not in str(caught.value)
 
 
-def test_no_more_than_the_limit_is_unpacked_of_a_bomb(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_than_the_limit_is_unpacked_of_a_bomb(tmp_path: Path, monkeypatch: Patch) -> None:
     """However small it is packed: a gigabyte of zeros is 150 KB."""
     asked: list[int] = []
 
@@ -82,7 +81,7 @@ def test_what_asks_for_much_memory_to_be_unpacked_is_refused(tmp_path: Path) -> 
         decompress(tmp_path / "x.xz")
 
 
-def test_as_much_as_the_limit_is_packed_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_much_as_the_limit_is_packed_and_unpacked(tmp_path: Path, monkeypatch: Patch) -> None:
     """Incompressible data too, which become longer."""
     monkeypatch.setattr(store, "LIMIT", 1 << 20)
     data = random.Random(1).randbytes(1 << 20)  # noqa: S311

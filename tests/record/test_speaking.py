@@ -253,7 +253,7 @@ def test_what_was_done_of_a_model_that_cannot_be_made_any_more_is_stale() -> Non
     assert today.recipe_sha256 == TODAY[CELLS[0].id].recipe_sha256
     outcome = factory.outcome(CELLS[0].variant.name, CELLS[0].target.name)
     done = replace(outcome, state="done")
-    assert today.stale_because(done) == "its model cannot be made any more: the weights are gone"
+    assert today.stale_because(done).endswith(": the weights are gone")
     assert today.stale_because(replace(done, state="not_run")) == ""
 
 

@@ -111,7 +111,7 @@ def test_one_gpu_alone_is_told_and_none_is_not() -> None:
     beside = shown(bare, L4)
     first = beside.by_gpu[0]
     assert (first.gpu, first.compute_capability, first.key) == ("", "", None)
-    assert "build failed on no GPU; works on NVIDIA L4" in disagreement(beside.by_gpu)
+    assert "build failed on no GPU" in disagreement(beside.by_gpu)
     # An engine that needs a GPU to build, on a machine without one, was not judged.
     error = "CUDA initialization failure with error: 35"
     unjudged = factory.build_failure("qdq", "trt102", error=error, messages=(), native_output="")
@@ -125,7 +125,7 @@ def test_a_gpu_that_could_not_be_judged_hides_no_result() -> None:
     cell = shown(lost, L4)
     assert [str(each.cls) for each in cell.by_gpu] == ["ok", "infra_error"]
     assert (cell.cls, disagreement(cell.by_gpu)) == (Class.OK, "")
-    assert cell.beside == (), "and a step compares nothing with it"
+    assert cell.beside == ()
 
 
 def test_results_by_gpu_come_back_from_their_json() -> None:

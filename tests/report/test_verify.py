@@ -45,7 +45,7 @@ def test_a_line_that_is_no_record_is_a_fault_and_the_others_are_looked_at(tmp_pa
     (file,) = (tmp_path / "records").iterdir()
     first, _, rest = file.read_bytes().partition(b"\n")
     file.write_bytes(first + b'\n{"schema": 2}\n' + rest)
-    assert faults(tmp_path).startswith(f"{file}:2: not a record this harness reads, and passed over: ")
+    assert faults(tmp_path).startswith(f"{file}:2: not a record")
     assert "\n" not in faults(tmp_path)
 
 
@@ -87,7 +87,7 @@ def test_every_file_is_held_against_the_records(tmp_path: Path, name: str) -> No
     """One byte more, or no file at all."""
     path = finished(tmp_path) / name
     path.write_bytes(path.read_bytes() + b"\n")
-    assert f"{name}: does not follow from the records" in faults(tmp_path)
+    assert f"{name}: does not follow" in faults(tmp_path)
     path.unlink()
     assert f"{name}: missing" in faults(tmp_path)
 
@@ -151,7 +151,7 @@ def test_a_run_without_a_name_or_a_time_is_shown_and_named(tmp_path: Path, stamp
     folder = tmp_path / "a" / "b" / "c"
     folder.mkdir(parents=True)
     odd = replace(outcome, stamps=replace(outcome.stamps, **stamps))
-    assert "its `run` is no name or its `when` no time" in faults(finished(folder, odd))
+    assert "`when` no time" in faults(finished(folder, odd))
     assert not list(tmp_path.rglob("history"))
     assert not list(tmp_path.rglob("*up*"))
 
@@ -178,7 +178,7 @@ def test_every_cell_is_accounted_for_once(tmp_path: Path) -> None:
     said = faults(tmp_path)
     assert f"lacks 1 cells: {gone['id']}" in said
     assert f"has twice 1 cells: {data['cells'][-2]['id']}" in said
-    assert "the matrix has not, 1 cells: another" in said
+    assert "1 cells: another" in said
 
 
 def test_results_that_break_the_schema_are_named_by_place(tmp_path: Path) -> None:
@@ -187,6 +187,6 @@ def test_results_that_break_the_schema_are_named_by_place(tmp_path: Path) -> Non
     data = json.loads(path.read_text())
     data["cells"][2]["class"] = "fine"
     path.write_text(json.dumps(data))
-    assert "results.json: $.cells[2].class: 'fine' is not one of" in faults(tmp_path)
+    assert "$.cells[2].class: 'fine'" in faults(tmp_path)
     path.write_text("{")
     assert "results.json: not JSON" in faults(tmp_path)

@@ -236,7 +236,7 @@ def test_no_reference_for_foreign_operators_and_bad_graphs() -> None:
     assert "compat::Mine" in found.reason
     missing = reference(quantised([0.5]), {})
     assert missing.outputs is None
-    assert missing.reason.startswith("the reference evaluator failed")
+    assert missing.reason.startswith("the reference evaluator")
 
 
 def test_the_reference_leaves_out_what_is_no_tensor_of_numbers() -> None:

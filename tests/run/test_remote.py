@@ -153,7 +153,7 @@ def test_a_board_behind_ssh_is_looked_at_as_this_machine_is(monkeypatch: pytest.
     assert (seen.docker_elsewhere, len(seen.machine)) == (False, 12)
     assert host_of(package_target(), look_at_host_once := Host("amd64")) is look_at_host_once
     monkeypatch.setattr(host, "run_there", lambda *_: "This account is not available.")
-    assert "needs a POSIX shell, and said 'This account" in look_there("ssh://a.jail").docker_reason
+    assert "POSIX shell, and" in look_there("ssh://a.jail").docker_reason
 
 
 @pytest.mark.unit

@@ -136,8 +136,7 @@ def test_frames_of_another_job_are_nobodys() -> None:
 def test_what_is_not_in_the_table_is_the_end_of_its_own_job(message: Any, says: str) -> None:
     """The agent has looked already: whoever got it past that has no more to say, and the next job is another's."""
     live = session(
-        stream((message, b"", ID), (BEGIN, b"", ID), (END, b"", ID)),
-        stream((BEGIN, b"", ID), (END, b"", ID)),
+        stream((message, b"", ID), (BEGIN, b"", ID), (END, b"", ID)), stream((BEGIN, b"", ID), (END, b"", ID))
     )
     (end,) = live.run(JOB)
     assert (end.type, end.message["kind"]) == ("end", "exited")
@@ -190,7 +189,7 @@ def test_an_agent_that_is_lost_says_how(
     with pytest.raises(AgentLost) as lost:
         list(session(said, status=status, tail="its last words").run(JOB))
     assert sentence in str(lost.value)
-    assert str(lost.value).endswith("; it last said: its last words")
+    assert str(lost.value).endswith("its last words")
     assert lost.value.out_of_memory is memory
 
 

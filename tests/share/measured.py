@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from harness import __version__
@@ -23,6 +22,7 @@ from harness.run.observation import Observation
 from harness.run.session import Event
 from harness.share.submission import submission
 from tests.cli.project import make
+from tests.fixtures import Patch
 from tests.run.prepared import prepare_variant
 
 UUID = "GPU-11111111-1111-1111-1111-111111111111"
@@ -46,7 +46,7 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def make_project(folder: Path, monkeypatch: Patch) -> Path:
     """Make a project with a branch main, and let it be the one that this process is of."""
     make(folder)
     matrix = yaml.safe_load((folder / "matrix.yaml").read_text(encoding="utf-8"))

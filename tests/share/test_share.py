@@ -17,6 +17,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.plan import all_cells, find
 from harness.share.issue import share
 from harness.words import Class
+from tests.fixtures import Capture, Patch
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -53,7 +54,7 @@ def test_the_archive_has_what_a_maintainer_asks_for_and_the_same_bytes_each_time
     assert made.archive() == share(failed, "[ERROR] the whole log", [failed, fine]).archive()
 
 
-def test_names_of_this_machine_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_this_machine_are_taken_out(monkeypatch: Patch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "annas-laptop")
     failed, home = judged(Class.BUILD_FAILED), str(Path("/") / "home" / "anna")
     spoilt = replace(failed, outcome=replace(failed.outcome, error=f"seen on annas-laptop in {home}/x"))
@@ -63,9 +64,7 @@ def test_names_of_this_machine_are_taken_out(monkeypatch: pytest.MonkeyPatch) ->
     assert home.encode() not in told
 
 
-def test_a_cell_that_nobody_ran_has_nothing_to_share(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_that_nobody_ran_has_nothing_to_share(tmp_path: Path, capsys: Capture) -> None:
     with pytest.raises(HandledError, match="run it first"):
         share(judged(Class.NOT_RUN), "")
     places = (

@@ -10,6 +10,7 @@ import yaml
 
 from tests import needs
 from tests.cli import project
+from tests.fixtures import Patch
 from tests.slurm.cluster import Cluster, cluster
 
 #: Enough cells that a run is still under way when something befalls it.
@@ -29,7 +30,7 @@ def started() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def slurm(started: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def slurm(started: Cluster, monkeypatch: Patch) -> Cluster:
     """Return the cluster, which this process's commands talk to."""
     for name, value in started.environment.items():
         monkeypatch.setenv(name, value)
@@ -37,7 +38,7 @@ def slurm(started: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def toy(tmp_path: Path, monkeypatch: Patch) -> Path:
     """Return the folder of the small project, which is the current one."""
     folder = project.make(tmp_path / "project")
     monkeypatch.chdir(folder)

@@ -45,15 +45,15 @@ def test_onnx_s_own_node_tests_come_with_inputs_and_what_is_expected(node_tests:
 def test_what_cannot_be_fed_or_compared_says_why(node_tests: dict[str, Item]) -> None:
     """Such a model is built all the same."""
     inserted = node_tests["sequence_insert_at_back"]
-    assert inserted.unfed == "input 'sequence' is no tensor of numbers, so that it is not fed"
+    assert "input 'sequence'" in inserted.unfed
     assert not inserted.inputs
     drawn = node_tests["bernoulli"]
-    assert drawn.uncompared == "Bernoulli draws at random, so that no numbers are to be expected"
+    assert drawn.uncompared.startswith("Bernoulli draws")
     assert drawn.inputs
     assert not drawn.expected
     assert "Dropout" in node_tests["training_dropout_default"].uncompared
     assert not node_tests["dropout_default"].uncompared
-    assert node_tests["split_to_sequence_1"].uncompared.startswith("output 'seq' is no tensor of numbers")
+    assert node_tests["split_to_sequence_1"].uncompared.startswith("output 'seq' is")
 
 
 def test_a_graph_of_several_operators_is_called_so() -> None:
@@ -69,7 +69,7 @@ def test_a_graph_of_several_operators_is_called_so() -> None:
 
 def test_a_model_with_fewer_data_than_inputs_is_not_fed() -> None:
     found = item("one", data.model(), [], [ONE])
-    assert found.unfed == "the graph has 1 inputs and its data 0, so that it is not fed"
+    assert "1 inputs" in found.unfed
     assert list(found.expected) == ["y"]
 
 

@@ -11,6 +11,7 @@ from onnx import helper
 
 from harness.case.graph_reader import STANDARD, Extents, GraphReader, attribute, inferred, name_at
 from harness.models.rewrites.editor import Editor, drop_attributes, edits, rewrite
+from harness.run.numbers.wire import Array
 
 #: The first opsets in which Squeeze takes its axes, and Clip its bounds, as inputs.
 _AXES_AS_INPUT, _BOUNDS_AS_INPUT = 13, 11
@@ -62,32 +63,39 @@ def scatter_product(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.Mod
     """Return a model that adds by OneHot of the indices and MatMul in place of ScatterElements."""
     known, editor = GraphReader(inferred(model)), Editor(model)
     for node in editor.of("ScatterElements"):
-        data, indices, updates = node.input
-        extents, given = known.shapes.get(data), known.shapes.get(indices)
-        kind = _FLOATS.get(known.types.get(data, 0))
-        if attribute(node, "reduction") != "add" or kind is None or not extents or given is None:
-            continue
-        axis = attribute(node, "axis", 0) % len(extents)
-        depth, others = extents[axis], [at for at in range(len(extents)) if at != axis]
-        # Indices that leave places of the other axes out would have to be padded.
-        if not isinstance(depth, int) or any(
-            extents[at] is None or extents[at] != given[at] for at in others
-        ):
-            continue
-        name, order = node.output[0], [*others, axis]
-        last = [editor.add("Transpose", [each], f"{name}/last", perm=order) for each in (indices, updates)]
-        held = [editor.constant(f"{name}/depth", np.array(depth, np.int64))]
-        held += [editor.constant(f"{name}/values", np.array([0, 1], kind))]
-        row = editor.constant(f"{name}/row", np.array([-2], np.int64))
-        hot = editor.add("OneHot", [last[0], *held], f"{name}/hot", axis=-1)
-        rows = editor.add("Unsqueeze", [last[1], row], f"{name}/rows")
-        sums = editor.add("MatMul", [rows, hot], f"{name}/product")
-        sums = editor.add("Squeeze", [sums, row], f"{name}/sums")
-        sums = editor.add(
-            "Transpose", [sums], f"{name}/back", perm=[order.index(at) for at in range(len(order))]
-        )
-        editor.instead(name, editor.add("Add", [data, sums], f"{name}/added"))
+        data, indices, _updates = node.input
+        extents, kind = known.shapes.get(data) or (), _FLOATS.get(known.types.get(data, 0))
+        axis = attribute(node, "axis", 0) % max(len(extents), 1)
+        whole = extents and _is_whole(extents, known.shapes.get(indices) or (), axis)
+        if kind and whole and attribute(node, "reduction") == "add":
+            _add_product(editor, node, extents, axis, kind)
     return editor.done()
+
+
+def _is_whole(extents: Extents, given: Extents, axis: int) -> bool:
+    """Tell whether indices leave no place of the other axes out: such would have to be padded."""
+    others = [pair for at, pair in enumerate(zip(extents, given, strict=False)) if at != axis]
+    known = isinstance(extents[axis], int) and len(given) == len(extents)
+    return known and all(extent is not None and extent == other for extent, other in others)
+
+
+def _add_product(
+    editor: Editor, node: onnx.NodeProto, extents: Extents, axis: int, kind: type[np.floating[Any]]
+) -> None:
+    """Add the product of updates and the OneHot of their indices to the data, in place of a ScatterElements."""
+    (data, *moved), name = node.input, node.output[0]
+    order = [*(at for at in range(len(extents)) if at != axis), axis]
+    last = [editor.add("Transpose", [each], f"{name}/last", perm=order) for each in moved]
+    held = [editor.constant(f"{name}/depth", np.array(extents[axis], np.int64))]
+    held += [editor.constant(f"{name}/values", np.array([0, 1], kind))]
+    row = editor.constant(f"{name}/row", np.array([-2], np.int64))
+    hot = editor.add("OneHot", [last[0], *held], f"{name}/hot", axis=-1)
+    rows = editor.add("Unsqueeze", [last[1], row], f"{name}/rows")
+    sums = editor.add("MatMul", [rows, hot], f"{name}/product")
+    sums = editor.add("Squeeze", [sums, row], f"{name}/sums")
+    back = [order.index(at) for at in range(len(order))]
+    sums = editor.add("Transpose", [sums], f"{name}/back", perm=back)
+    editor.instead(name, editor.add("Add", [data, sums], f"{name}/added"))
 
 
 @rewrite
@@ -102,20 +110,25 @@ def opset_17(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto
             axes = editor.value(node.input[1])
             if axes is None:
                 return None
-            del node.input[1:]
-            if axes.size:
-                node.attribute.append(helper.make_attribute("axes", axes.ravel().tolist()))
-            editor.changed = True
+            _name_axes(editor, node, axes)
         elif node.op_type == "Shape" and node.attribute:
             _slice_whole(editor, node)
         elif node.op_type == "Split" and attribute(node, "num_outputs"):
             _name_sizes(editor, node, shapes.get(node.input[0]))
         _drop_newer(node, editor.opset)
     made = editor.done()
-    if made is not None and editor.opset > _AXES_AS_ATTRIBUTE:
-        for each in made.opset_import:
-            each.version = _AXES_AS_ATTRIBUTE if each.domain in STANDARD else each.version
+    for each in made.opset_import if made else ():
+        if each.domain in STANDARD:
+            each.version = min(each.version, _AXES_AS_ATTRIBUTE)
     return made
+
+
+def _name_axes(editor: Editor, node: onnx.NodeProto, axes: Array) -> None:
+    """Let a Reduce have its axes as an attribute."""
+    del node.input[1:]
+    if axes.size:
+        node.attribute.append(helper.make_attribute("axes", axes.ravel().tolist()))
+    editor.changed = True
 
 
 def _drop_newer(node: onnx.NodeProto, opset: int) -> None:

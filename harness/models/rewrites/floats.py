@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto
 
 from harness.case import effective_name
+from harness.case.explicit import float_slots
 from harness.case.graph_reader import attribute, name_at, opsets, subgraphs
 from harness.layers.operators import MULTIPLYING, dequantises
 from harness.models.graphs import is_quantiser, values_of
@@ -131,10 +132,7 @@ def in_half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onn
     raised = _raised(model) if names is None else model
     if raised is None:
         return None
-    editor, values = Editor(raised), values_of(raised)
-    floats = {name for name, value in values.items() if value.type.tensor_type.elem_type == _FLOAT}
-    floats |= {each.name for each in raised.graph.initializer if each.data_type == _FLOAT}
-    versions = opsets(raised)
+    editor, floats, versions = Editor(raised), _floats(raised), opsets(raised)
     halves: dict[str, str] = {}
     for node in list(editor.nodes) if names is None else editor.named(names):
         inputs, outputs = _slots(node, floats, versions)
@@ -148,6 +146,13 @@ def in_half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onn
             halves[name] = editor.moved(name, f"{name}/half")
             editor.alias(halves[name], name, "Cast", to=_FLOAT)
     return editor.done()
+
+
+def _floats(model: onnx.ModelProto) -> set[str]:
+    """Return the tensors of a model in FP32."""
+    types = {name: value.type.tensor_type.elem_type for name, value in values_of(model).items()}
+    types |= {each.name: each.data_type for each in model.graph.initializer}
+    return {name for name, kind in types.items() if kind == _FLOAT}
 
 
 def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
@@ -165,26 +170,9 @@ def _slots(
     node: onnx.NodeProto, floats: Collection[str], versions: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
     """Return which inputs and outputs of a node are to be FP16."""
-    nothing: tuple[list[int], list[int]] = [], []
     if node.op_type in _TYPED or any(subgraphs(node)):
-        return nothing
-    try:
-        schema = onnx.defs.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
-    except onnx.defs.SchemaError:
-        return nothing
-    allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-    found: tuple[list[int], list[int]] = [], []
-    for mine, names, formal in zip(
-        found, (node.input, node.output), (schema.inputs, schema.outputs), strict=True
-    ):
-        for index, name in enumerate(names):
-            types = allowed.get(formal[min(index, len(formal) - 1)].type_str, ())
-            if name in floats and "tensor(float16)" in types:
-                mine.append(index)
-            elif name in floats and len(types) > 1:
-                # One type for both sides, and FP16 is not among those that it may be.
-                return nothing
-    return found
+        return [], []
+    return float_slots(node, floats, "tensor(float16)", versions) or ([], [])
 
 
 def _halved(editor: Editor, name: str) -> str:

@@ -9,7 +9,7 @@ import onnx
 import onnx.compose
 from onnx import helper, numpy_helper
 
-from harness.case.graph_reader import attribute, name_at, reads
+from harness.case.graph_reader import GraphReader, attribute, name_at, reads
 from harness.models.graphs import Cutter, assembled, copied, is_quantiser
 from harness.models.rewrites.editor import rewrite
 
@@ -71,28 +71,13 @@ def _inline(branch: onnx.GraphProto, node: onnx.NodeProto, prefix: str, graph: o
 def _unroll(node: onnx.NodeProto, count: int, cutter: Cutter, prefix: str, graph: onnx.GraphProto) -> bool:
     """Append the iterations of a Loop that ends by its count alone to a graph, if they are few; tell whether it was."""
     body = attribute(node, "body")
-    begins = cutter.constant(name_at(node.input, 1)) if name_at(node.input, 1) else None
-    runs = not name_at(node.input, 1) or (begins is not None and numpy_helper.to_array(begins).all())
-    if not (
-        runs and _goes_on(body) and 0 < count <= _MOST_ITERATIONS and count * len(body.node) <= _MOST_NODES
-    ):
+    few = 0 < count <= _MOST_ITERATIONS and count * len(body.node) <= _MOST_NODES
+    if not (few and _begins(node, cutter) and _goes_on(body)):
         return False
-    carried, made = list(node.input[2:]), [name for inner in body.node for name in inner.output if name]
-    own = [*made, *(each.name for each in body.initializer)]
+    carried = list(node.input[2:])
     rows: list[list[str]] = [[] for _ in body.output[1 + len(carried) :]]
     for at in range(count):
-        named = {name: f"{prefix}{at}/{name}" for name in own}
-        held = (np.array(at), np.array(True))
-        for value, array in zip(body.input[:2], held, strict=True):
-            named[value.name] = f"{prefix}{at}/{value.name}"
-            graph.initializer.append(numpy_helper.from_array(array, named[value.name]))
-        named |= {value.name: name for value, name in zip(body.input[2:], carried, strict=True)}
-        inside = onnx.compose.add_prefix_graph(
-            body, f"{prefix}{at}/", rename_inputs=False, rename_outputs=False, name_map=dict(named)
-        )
-        graph.node.extend(inside.node)
-        graph.initializer.extend(inside.initializer)
-        ends = [named.get(value.name, value.name) for value in body.output[1:]]
+        ends = _iterate(body, carried, at, prefix, graph)
         carried, gathered = ends[: len(carried)], ends[len(carried) :]
         for row, name in zip(rows, gathered, strict=True):
             row.append(name)
@@ -100,16 +85,38 @@ def _unroll(node: onnx.NodeProto, count: int, cutter: Cutter, prefix: str, graph
     return True
 
 
+def _iterate(
+    body: onnx.GraphProto, carried: list[str], at: int, prefix: str, graph: onnx.GraphProto
+) -> list[str]:
+    """Append one iteration of a Loop to a graph, and return what it hands on and gathers."""
+    own = [name for inner in body.node for name in inner.output if name]
+    named = {name: f"{prefix}{at}/{name}" for name in (*own, *(each.name for each in body.initializer))}
+    for value, array in zip(body.input[:2], (np.array(at), np.array(True)), strict=True):
+        named[value.name] = f"{prefix}{at}/{value.name}"
+        graph.initializer.append(numpy_helper.from_array(array, named[value.name]))
+    named |= {value.name: name for value, name in zip(body.input[2:], carried, strict=True)}
+    inside = onnx.compose.add_prefix_graph(
+        body, f"{prefix}{at}/", rename_inputs=False, rename_outputs=False, name_map=dict(named)
+    )
+    graph.node.extend(inside.node)
+    graph.initializer.extend(inside.initializer)
+    return [named.get(value.name, value.name) for value in body.output[1:]]
+
+
+def _begins(node: onnx.NodeProto, cutter: Cutter) -> bool:
+    """Tell whether a Loop has no condition to begin, or one that is always true."""
+    name = name_at(node.input, 1)
+    begins = cutter.constant(name) if name else None
+    return not name or (begins is not None and bool(numpy_helper.to_array(begins).all()))
+
+
 def _goes_on(body: onnx.GraphProto) -> bool:
     """Tell whether a body hands its condition on, or says that it is always true."""
-    ends = body.output[0].name
-    maker = next((inner for inner in body.node if ends in inner.output), None)
-    while maker is not None and maker.op_type in ("Identity", "Cast"):
-        ends = maker.input[0]
-        maker = next((inner for inner in body.node if ends in inner.output), None)
-    stored = next((each for each in body.initializer if each.name == ends), None)
-    held = attribute(maker, "value") if maker is not None and maker.op_type == "Constant" else stored
-    return ends == body.input[1].name or (held is not None and bool(numpy_helper.to_array(held).all()))
+    reader, name = GraphReader(body), body.output[0].name
+    while (maker := reader.producer(name)) is not None and maker.op_type in ("Identity", "Cast"):
+        name = maker.input[0]
+    held = reader.value(name)
+    return name == body.input[1].name or (held is not None and bool(held.all()))
 
 
 def _give(
@@ -132,15 +139,21 @@ def _give(
 
 def _computed(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Return a model whose nodes take constants in place of tensors that can be computed, if there are any."""
-    cutter, graph = Cutter(model), model.graph
-    makers = {name: node for node in graph.node for name in node.output if name}
+    cutter, reader = Cutter(model), GraphReader(model.graph)
     found: dict[str, onnx.TensorProto] = {}
-    for node in graph.node:
-        if not is_quantiser(node.op_type) and cutter.constant(node.output[0]) is not None:
-            continue
-        for maker in [makers[name] for name in dict.fromkeys(reads(node)) if name in makers]:
-            tensors = [cutter.constant(name) for name in maker.output if name]
-            if maker.op_type != "Constant" and not is_quantiser(maker.op_type) and None not in tensors:
-                found |= {each.name: each for each in tensors if each is not None}
-    nodes = [node for node in graph.node if node.output[0] not in found]
+    for node in reader.nodes:
+        if is_quantiser(node.op_type) or cutter.constant(node.output[0]) is None:
+            for maker in map(reader.producer, reads(node)):
+                found |= _results(maker, cutter)
+    nodes = [node for node in reader.nodes if node.output[0] not in found]
+    graph = model.graph
     return assembled(model, nodes, graph.input, graph.output, found.values()) if found else None
+
+
+def _results(maker: onnx.NodeProto | None, cutter: Cutter) -> dict[str, onnx.TensorProto]:
+    """Return the tensors that a node makes, if they are to be constants: all of them are known, and it is no Q/DQ."""
+    if maker is None or maker.op_type == "Constant" or is_quantiser(maker.op_type):
+        return {}
+    made = [cutter.constant(name) for name in maker.output if name]
+    known = {each.name: each for each in made if each is not None}
+    return known if len(known) == len(made) else {}

@@ -138,7 +138,7 @@ const placesOf = (row) => {
 // How near to a row's title any form of a word stands in it, 0 for nowhere.
 /** @type {(row: Row, like: string[]) => number} */
 const pointsOf = (row, like) => {
-  const singular = like.map((word) => word.replace(/(?<=...)s$/, ""));
+  const singular = like.map((word) => word.replace(/(?<=..[^s])s$/, ""));
   const at = placesOf(row).findIndex((text) => holds(text, singular));
   return at < 0 ? 0 : 3 - at;
 };
@@ -265,8 +265,11 @@ const answerTo = (question) => {
     tell(say("plan_any"), "error=foreign-engine");
   }
   const measured = main.filter((column) => column.measured);
-  const [a, b] = step.length ? step : [measured[0], measured.at(-1)];
-  if (asks("latency") && a !== b) {
+  // The measured step answers for no version that was not measured.
+  const fits = own.every((version) => fitting(version).at(-1)?.measured);
+  const [a, b] = step.length ? step : fits && measured.length > 1 ? [measured[0], measured.at(-1)] : [];
+  if (asks("latency") && !a) tell(say("untimed"));
+  else if (asks("latency")) {
     const timed = (asked.about.size ? best : rows)
       .map((row) => {
         const [old, now] = [a, b].map(({ id }) => row.cells[/** @type {Target} */ (targetOf.get(id)).index]);
@@ -340,7 +343,8 @@ const answerTo = (question) => {
   for (const { scale, number } of ofScales(lexicon.stacks))
     if (!step.length || !RELEASES.includes(scale))
       lines.push(...facts([`${scale} ${number}`, scale].filter(known).slice(0, 1)));
-  if (quiet && !asked.versions.length) lines.push(...facts(names("scales")));
+  if (quiet && !asked.versions.length)
+    lines.push(...facts(names("scales").length || !asked.jetson ? names("scales") : ["jetpack"]));
   const likes = [
     ...[...asked.about].filter(([shown]) => !unheard.includes(shown)).map(([, like]) => like),
     ...names("cards").map((card) => [card.toLowerCase()]),

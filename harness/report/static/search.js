@@ -36,7 +36,8 @@ const parseQuery = (text) => {
       own ? rows.some((row) => own(row, value)) : data.cells.some((cell) => CELL_KEYS[name](cell, value));
     if (name !== "target" && !values.some(anywhere))
       throw new BadQuery(
-        `Nothing here has ${name}:${values.join(" or ")}${name === "state" ? `; states are ${Object.keys(STATES).join(", ")}` : ""}.`,
+        `Nothing here has ${name}:${values.join(" or ")}.` +
+          (name === "state" ? ` States are ${Object.keys(STATES).join(", ")}.` : ""),
       );
     const test = (/** @type {Target} */ { id, short }) => values.includes(id) || values.includes(short);
     if (name === "target" && !targets.some(test))

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -123,6 +124,16 @@ def ask(
             broken = "the line broke off" if isinstance(error, HTTPError) else str(error)
             why = f"nothing in {seconds:g} s" if time.monotonic() > end else complaint(output(said) or broken)
             raise InfraError(f"Docker does not answer at {where}: {why}") from error
+
+
+def find(question: Callable[[APIClient], _Answer], host: str = "") -> _Answer | None:
+    """Return an answer as `ask` does, None for a thing that the daemon does not have."""
+    try:
+        return ask(question, host)
+    except DaemonRefused as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+    return None
 
 
 @contextlib.contextmanager

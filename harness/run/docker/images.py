@@ -6,12 +6,11 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
 from typing import IO
 
 from harness.errors import InfraError
-from harness.run.docker.client import DaemonRefused, Event, ask, daemon, follow, program, reason
+from harness.run.docker.client import DaemonRefused, Event, daemon, find, follow, program, reason
 from harness.run.docker.container import USER
 from harness.run.transport import run_to_end
 
@@ -24,8 +23,8 @@ _FIRST, _WHOLE = (
     ("Pulling fs layer", "Already exists"),
     ("Download complete", "Pull complete", "Already exists"),
 )
-#: The states of HTTP in which a registry has no image for this caller.
-_REFUSED = (400, 401, 403, 404)
+#: The first status of HTTP of a daemon that could not do what it was asked for.
+_SILENT = 500
 #: The exit code of `docker run` if it started nothing.
 _NOT_RUN = 125
 
@@ -54,12 +53,9 @@ class Image:
 
 def find_image(reference: str, platform: str, host: str = "") -> Image | None:
     """Return the image under this reference if the daemon holds it for `platform`, else None."""
-    try:
-        found = ask(lambda api: api.inspect_image(canonical(reference)), host)  # type: ignore[no-untyped-call]
-    except DaemonRefused as error:
-        if error.status == HTTPStatus.NOT_FOUND:
-            return None
-        raise
+    found = find(lambda api: api.inspect_image(canonical(reference)), host)  # type: ignore[no-untyped-call]
+    if found is None:
+        return None
     holds = f"{found.get('Os', 'linux')}/{found.get('Architecture', '')}"
     if holds != platform:
         return None
@@ -104,36 +100,20 @@ def pull_image(
                 told.add(tenth)
                 tell(f"pulling {reference}: {whole} of {len(layers)} layers")
 
-    name = canonical(reference)
     try:
         follow(
-            lambda api: api.pull(name, stream=True, decode=True, platform=platform),
+            lambda api: api.pull(canonical(reference), stream=True, decode=True, platform=platform),
             hear,
             host,
             _PULLING,
             needed,
         )
     except DaemonRefused as error:
-        raise _refusal(
-            str(error), unreachable=not (layers or _answers(error, name, host)), begun=bool(layers)
-        ) from error
+        _refuse_full(str(error))
+        # The daemon's own errors (5xx) come from a registry that is silent; 20.10 has them also for one that wants a
+        # login and is given none. Once events come, and with podman always, the registry has answered.
+        raise ImageRefused(str(error), unreachable=error.status >= _SILENT, begun=bool(layers)) from error
     return _made(reference, platform, host)
-
-
-def _answers(error: DaemonRefused, name: str, host: str) -> bool:
-    """Tell whether the registry of a failed pull answers, be it that it has the image for other platforms alone.
-
-    The daemon has one status for that and for a registry that is silent, until it is asked for the image's description.
-    Podman cannot be asked so: its registries all seem to answer. To Docker 20.10 one that wants a login, and is given
-    none, seems silent.
-    """
-    if error.status in _REFUSED:
-        return True
-    try:
-        ask(lambda api: api.inspect_distribution(name), host)  # type: ignore[no-untyped-call]
-    except DaemonRefused as said:
-        return said.status in _REFUSED
-    return True
 
 
 def build_image(  # noqa: PLR0913  (all named; each is an option of `docker build`)
@@ -169,7 +149,9 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
                 _BUILDING,
             )
         except DaemonRefused as error:
-            raise _refusal(" ".join(f"{''.join(log)} {error}".split())[-800:]) from error
+            said = " ".join(f"{''.join(log)} {error}".split())[-800:]
+            _refuse_full(said)
+            raise ImageRefused(said) from error
     return _made(tag, platform, host)
 
 
@@ -191,11 +173,9 @@ def run_once(image: str, platform: str, argv: list[str], host: str = "") -> str:
     return done.stdout
 
 
-def _refusal(text: str, *, unreachable: bool = False, begun: bool = False) -> Exception:
-    """Return the exception for a pull or a build that failed."""
+def _refuse_full(text: str) -> None:
     if _DISK_FULL in text:
-        return InfraError(f"the disk of the Docker daemon is full: {text}")
-    return ImageRefused(text, unreachable=unreachable, begun=begun)
+        raise InfraError(f"the disk of the Docker daemon is full: {text}")
 
 
 def _write_context(archive: IO[bytes], dockerfile: Path, context: Path | None) -> None:

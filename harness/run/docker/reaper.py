@@ -16,7 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.run.docker.client import DaemonRefused, ask
+from harness.run.docker.client import DaemonRefused, ask, find
 
 PROJECT_LABEL = "trt-compat"
 OWNER_LABEL = "trt-compat.owner"
@@ -74,12 +74,7 @@ def remove(name: str, host: str = "") -> bool:
 
 def inspect(name: str, host: str = "") -> dict[str, Any]:
     """Return a container as the daemon describes it, {} for one that is gone."""
-    try:
-        return ask(lambda api: api.inspect_container(name), host)
-    except DaemonRefused as error:
-        if error.status != HTTPStatus.NOT_FOUND:
-            raise
-    return {}
+    return find(lambda api: api.inspect_container(name), host) or {}
 
 
 def _orphaned(container: dict[str, Any]) -> bool:

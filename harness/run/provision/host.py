@@ -87,21 +87,18 @@ class Host:
 
 def look_at_host(root: Path = Path("/")) -> Host:
     """Look at this machine: files under `root`, nvidia-smi and, alone on the network, the Docker daemon."""
-    machine = platform.machine()
+    facts: dict[str, str] = {}
+    why = ""
     try:
         facts = _sections(run_to_end(["/bin/sh", "-c", _SCRIPT, str(root)], _PATIENCE).stdout, "this machine")
-        every, reason = gpus_of(facts)
     except InfraError as error:
-        facts, every, reason = {}, (), f"this machine cannot be looked at: {error}"
-    gpus = visible(every, os.environ)
-    if every and not gpus:
-        reason = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"
-    engine, docker_reason = ask_daemon()
-    return replace(
-        _host(machine, gpus, reason, engine, facts),
-        docker_reason=docker_reason,
-        docker_elsewhere=engine is not None and runs_elsewhere(engine, socket.gethostname()),
-    )
+        why = f"this machine cannot be looked at: {error}"
+    seen = _host(facts | {"machine": platform.machine()}, *ask_daemon())
+    gpus = visible(seen.gpus, os.environ)
+    if seen.gpus and not gpus:
+        why = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"
+    elsewhere = seen.docker is not None and runs_elsewhere(seen.docker, socket.gethostname())
+    return replace(seen, gpus=gpus, gpu_reason=why or seen.gpu_reason, docker_elsewhere=elsewhere)
 
 
 def host_of(target: Target, here: Host) -> Host:
@@ -112,26 +109,25 @@ def host_of(target: Target, here: Host) -> Host:
 def look_there(host: str) -> Host:
     """Look at the machine at `ssh://...`; `docker` is None if it is not reached or no daemon answers there."""
     engine, reason = ask_daemon(host)
-    if engine is None:
-        return Host("", docker_reason=reason, gpu_reason="nobody could look")
     try:
-        facts = _facts(host)
+        facts = _facts(host) if engine else {}
     except InfraError as error:
-        return Host("", docker_reason=str(error), gpu_reason="nobody could look")
-    gpus, reason = gpus_of(facts)
-    return replace(_host(facts["machine"], gpus, reason, engine, facts), machine=_machine(facts["boot"]))
+        facts, reason = {}, str(error)
+    if not facts:
+        return Host("", docker_reason=reason, gpu_reason="nobody could look")
+    return replace(_host(facts, engine), machine=_machine(facts["boot"]))
 
 
-def _host(
-    machine: str, gpus: tuple[HostGpu, ...], reason: str, engine: Daemon | None, facts: Mapping[str, str]
-) -> Host:
+def _host(facts: Mapping[str, str], engine: Daemon | None, reason: str = "") -> Host:
+    gpus, gpu_reason = gpus_of(facts)
     return Host(
-        architecture=ARCHITECTURES.get(machine, machine),
+        architecture=ARCHITECTURES.get(facts["machine"], facts["machine"]),
         gpus=gpus,
-        gpu_reason=reason,
+        gpu_reason=gpu_reason,
         jetson=parse_l4t_release(facts.get("l4t", "")),
         emulated=emulated(facts),
         docker=engine,
+        docker_reason=reason,
         wsl="microsoft" in facts.get("kernel", "").lower(),
         render_groups=render_groups(facts),
     )
@@ -183,7 +179,7 @@ def render_groups(facts: Mapping[str, str]) -> tuple[str, ...]:
 
 def gpus_of(facts: Mapping[str, str]) -> tuple[tuple[HostGpu, ...], str]:
     """Return the GPUs of a machine, or the reason for their lack."""
-    if not facts["smi"]:
+    if not facts.get("smi"):
         return (), "nvidia-smi is not installed"
     gpus = parse_gpus(facts["gpus"])
     last = next(reversed(facts["gpus"].splitlines()), "it lists none")

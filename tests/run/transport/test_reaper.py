@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness.errors import InfraError
-from harness.run.docker import reaper
+from harness.run.docker import client, reaper
 from harness.run.docker.client import DaemonRefused
 from harness.run.docker.reaper import OWNER_LABEL, labels, reap, this_process
 
@@ -74,6 +74,7 @@ def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str
         return question(api)
 
     monkeypatch.setattr(reaper, "ask", ask)
+    monkeypatch.setattr(client, "ask", ask)
     names = reap("ssh://orin")
     assert list(names) == [each.name for each in containers if each.removed]
     return names
