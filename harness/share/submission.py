@@ -273,7 +273,8 @@ def submission(measured: Sequence[Measured], account: str) -> bytes:
     uuids = {each.get("gpu_uuid", "") for each in seen}
     if "" in uuids or len({each.get("gpu") for each in seen}) != 1:
         raise HandledError(
-            "no GPU took part, or some of several names: a submission is of one; what needs none the project measures itself"
+            "no GPU took part, or GPUs of several names: a submission is of one; "
+            "what needs none the project measures itself"
         )
     clean = scrubber(_public(told), uuids, _ids(told))
     made = [_scrubbed(clean, *each) for each in told]
