@@ -148,20 +148,6 @@ def test_a_record_gives_class_basis_and_words() -> None:
     assert failed.nodes(((factory.CONV, INT8),)) == ()
 
 
-def test_a_cell_that_nobody_ran_is_as_reported_or_not_known() -> None:
-    """The class is the claim's; the verdict stays "not run"."""
-    results = factory.results()
-    reported = results.cell("conv_silu", "qdq", "trt86")
-    assert (reported.cls, reported.basis, reported.verdict) == (
-        Class.BUILD_FAILED,
-        Basis.REPORTED,
-        Verdict.NOT_RUN,
-    )
-    assert (reported.measured, reported.text) == (False, "fails to build")
-    silent = results.cell("conv_silu", "fp32", "trt86")
-    assert (silent.cls, silent.stands, silent.basis) == (Class.NOT_RUN, None, None)
-
-
 def test_a_cell_whose_run_was_lost_stays_lost_beside_what_was_accepted() -> None:
     """A step compares the standing class; the reader sees the record's class."""
     lost = cell_of(factory.outcome("qdq", "rtx17", state="infra_error", reason="lost", layers=(), end=None))

@@ -48,8 +48,7 @@ def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_claimed() -> Non
     """The reader gets the sources' claims, marked as not measured."""
     cell = factory.results().cell("conv_silu", "qdq", "trt86")
     assert (cell.cls, cell.basis, cell.verdict) == (Class.BUILD_FAILED, Basis.REPORTED, Verdict.NOT_RUN)
-    assert cell.claims == (0,)
-    assert not cell.measured
+    assert (cell.claims, cell.measured, cell.text) == ((0,), False, "fails to build")
     assert bucket(cell) == "reported"
     assert cell.reason == "not run for this report"
 

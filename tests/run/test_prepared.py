@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -15,12 +14,10 @@ from harness.agent.tensors import read_shape
 from harness.case import Case, Graph, Recipe, Variant, load_cases, model_sha256
 from harness.case.model import Profile
 from harness.errors import HandledError
-from harness.judge.classify import Wish, classify
-from harness.record.outcome import Accuracy, End, Layer, Node, Outcome, Stamps
+from harness.record.outcome import Node
 from harness.run.numbers.inputs import NotFeedable
 from harness.run.observation import Turn, _Jobs
 from harness.run.prepared import PreparedVariants, Refused, with_models
-from harness.words import Class
 from tests.run.bench import cell as bench_cell
 from tests.run.bench import target
 from tests.run.prepared import prepare_variant
@@ -184,21 +181,3 @@ def test_a_result_of_other_data_is_stale(files: Path) -> None:
     assert len(hashes) == 4
     plain = replace(variant(files, 'inputs="in.npz"'), data=None)
     assert plain.recipe_sha256 == plain.recipe.sha256()
-
-
-@pytest.mark.parametrize(
-    ("allowed", "cls"),
-    [
-        ((None, None), Class.INACCURATE),
-        ((0.5, None), Class.OK),
-        ((0.5, 0.99), Class.INACCURATE),
-        ((0.5, 0.9), Class.OK),
-    ],
-)
-def test_how_far_outputs_may_be_off_is_the_variant_s_to_say(allowed: Any, cls: Class) -> None:
-    outcome = Outcome(
-        cell="c", case="c", variant="v", target="t", state="done", end=End("finished"), stamps=Stamps(), ran=True,
-        layers=(Layer(name="relu", type="Relu", precision="fp32"),), engine_bytes=1,
-        accuracy=(Accuracy("y", 0.1, 0.1, 0.95 if allowed != (0.5, None) else 1.0),),
-    )  # fmt: skip
-    assert classify(outcome, Wish(allowed=allowed)).cls is cls
