@@ -29,7 +29,7 @@ from harness.models.checking import AllAnswered, Begun, Behind, Concluded, Ended
 from harness.models.own.model import OwnModel
 from harness.report.further import further_rows
 from harness.text import grouped, one_line, visible
-from harness.words import GOOD, PREDICATE, Class, Engine, Typing, said
+from harness.words import GOOD, PREDICATE, Class, Typing, said
 
 _MOST_NODES, _MOST_KINDS = 12, 6
 _WIDEST, _WIDEST_FINDING = 240, 300
@@ -83,7 +83,8 @@ def head(model: OwnModel) -> Iterator[str]:
 
 def _typeless(model: OwnModel, matrix: Matrix, named: Collection[str]) -> Iterator[str]:
     """Yield what a model without types loses on named targets that take none but the graph's."""
-    mine = (each for each in matrix if each.name in named and each.engine is Engine.TENSORRT)
+    # An engine that never knew another way is asked for nothing by flags.
+    mine = (each for each in matrix if each.name in named and each.traits.strong_from != "0")
     alone = [each.name for each in mine if _takes_graph_alone(each)]
     if alone and not model.quantisers and not any(node.precision for node in model.nodes):
         yield (

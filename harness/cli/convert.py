@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -43,6 +44,8 @@ from harness.models.answers import deciding
 from harness.models.reading import read_beside
 from harness.record.outcome import Outcome
 from harness.record.store import Store
+from harness.run.child import ChildFailed, stream
+from harness.run.prepared import SECONDS, memory_for
 from harness.share.submission import SUFFIX, read
 from harness.words import Precision
 
@@ -103,15 +106,9 @@ def add_convert(command: argparse.ArgumentParser) -> None:
 def do_convert(options: argparse.Namespace) -> int:
     """Write the converted model, and print what it promises and what engines make of it."""
     writable_file(options.output, "-o")
-    model, weights = read_beside(options.model, _REMEDY)
-    if weights is not None and options.output.resolve().parent != options.model.resolve().parent:
-        raise HandledError(
-            f"-o {options.output}: its weights stay in files beside {options.model}; write it there too"
-        )
-    targets, wishes = _targets(options), _wishes(options, model)
-    made = explicit(model, wishes.types)
+    targets = _targets(options)
+    made, table = _converted(options)
     write_file(options.output, serialise(made.model))
-    table = rows(model, wishes, made)
     found = list(_rebuilt(options, made, targets))
     if options.json:
         print_json(_as_json(table, made, found))
@@ -120,6 +117,46 @@ def do_convert(options: argparse.Namespace) -> int:
     if any(each.broken for each in found) or any(row.missed for row in table):
         return EXIT_REGRESSION
     return EXIT_OK if all(each.tried for each in found) else EXIT_INFRA
+
+
+def _converted(options: argparse.Namespace) -> tuple[Explicit, tuple[TypedNode, ...]]:
+    """Return the typed model and its table, made in a bounded child: a stranger's model may loop or crash libraries."""
+    path = options.model
+    asked_for = argparse.Namespace(**{name: getattr(options, name) for name in _OF_THE_CHILD})
+    memory = memory_for(path.stat().st_size if path.is_file() else 0)
+    try:
+        (found,) = stream(_typed, Path.cwd(), asked_for, seconds=SECONDS, memory_mib=memory)
+    except ChildFailed as error:
+        raise HandledError(f"{path}: cannot be converted: the process that types it {error}") from error
+    if isinstance(found, str):
+        raise HandledError(found)
+    data, typed, why, table = found
+    return Explicit(onnx.load_model_from_string(data), typed, why), table
+
+
+_OF_THE_CHILD = ("model", "output", "account", "rules", "calibration_cache", "keep_fp32", "reports")
+_Typed = tuple[bytes, dict[str, Precision], dict[str, str], tuple[TypedNode, ...]]
+
+
+def _typed(folder: Path, options: argparse.Namespace) -> Iterator[_Typed | str]:
+    """Yield the typed model, or a sentence on why there is none."""
+    # The process that children are forked from has a folder of its own.
+    os.chdir(folder)
+    try:
+        model = _read(options.model, options.output)
+        wishes = _wishes(options, model)
+        made = explicit(model, wishes.types)
+        yield serialise(made.model), dict(made.typed), dict(made.why), rows(model, wishes, made)
+    except HandledError as error:
+        yield str(error)
+
+
+def _read(path: Path, output: Path) -> onnx.ModelProto:
+    """Return the model to convert; raises HandledError if its weights would not lie beside the result."""
+    model, weights = read_beside(path, _REMEDY)
+    if weights is not None and output.resolve().parent != path.resolve().parent:
+        raise HandledError(f"-o {output}: its weights stay in files beside {path}; write it there too")
+    return model
 
 
 def _wishes(options: argparse.Namespace, model: onnx.ModelProto) -> Wishes:

@@ -25,9 +25,7 @@ from harness.models.trying import BuiltOrRun, Tries
 from harness.run.numbers.given import read_npz
 from harness.run.prepared import Refused
 from harness.run.provision.model import Via
-from harness.words import GOOD, UNJUDGED, Class, Precision, Typing
-
-_BUILT = (*GOOD, Class.PRECISION_LOST, Class.INACCURATE)
+from harness.words import FINISHED, GOOD, UNJUDGED, Class, Precision, Typing
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class Rebuilt:
     def __str__(self) -> str:
         """Return the answer in a line."""
         found, target = self.judged.classification, self.judged.cell.target
-        if not self.tried or found.cls not in _BUILT:
+        if not self.tried or found.cls not in FINISHED:
             return f"{target.name}: {found.cls}: {self.judged.outcome.reason or found.reason}"
         parts = [] if target.traits.baseline else [*self._types_said()]
         time = self.median_ms

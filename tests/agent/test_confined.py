@@ -41,8 +41,7 @@ def attempted(session: Session, do: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "do",
-    ["calls", "network", "root", "write", "machine", "big_file", "many_files", "shared_memory", "fork"],
+    "do", ["calls", "network", "root", "write", "machine", "big_file", "many_files", "shared_memory", "fork"]
 )
 def test_an_attempt_is_refused_and_the_agent_serves_the_next_job(session: Session, do: str) -> None:
     """A path that is not there (ENOENT) would pass for ever: something of each attempt was really refused."""

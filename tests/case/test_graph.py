@@ -50,10 +50,7 @@ def test_weights_depend_on_name_and_shape_alone() -> None:
 
 
 @pytest.mark.parametrize(("per_channel", "axis"), [(True, {"axis": 0}), (False, {})])
-def test_weight_quantiser_reaches_the_ends_of_int8(
-    per_channel: bool,
-    axis: dict[str, int],
-) -> None:
+def test_weight_quantiser_reaches_the_ends_of_int8(per_channel: bool, axis: dict[str, int]) -> None:
     """The scale is the largest magnitude over 127, so that the largest weight becomes 127 or -127."""
     g = Graph("g")
     x = g.input("x", [1, 2, 4, 4])

@@ -133,10 +133,7 @@ rtx17:
             ("built", "biult"),
             ":8: rtx17.cells.toy.one: 'biult' is nothing that can be measured; did you mean 'bu",
         ),
-        (
-            ("built", "not_run"),
-            ":8: rtx17.cells.toy.one: 'not_run' is nothing that can be measured; known: ",
-        ),
+        (("built", "not_run"), ":8: rtx17.cells.toy.one: 'not_run' is nothing that can be measured; known: "),
         (
             ("toy:\n      one", "toy[one]"),
             ":7: rtx17.cells.toy[one]: is the text 'built'; it must be a mapping",
@@ -146,10 +143,7 @@ rtx17:
             ("built", "built\n      one: ok"),
             ":9: rtx17.cells.toy.one: is given twice, first on line 8; delete",
         ),
-        (
-            ("cells:", "cells: &a\n    x: *a"),
-            ":6: rtx17.cells.x: is an alias; write out the value",
-        ),
+        (("cells:", "cells: &a\n    x: *a"), ":6: rtx17.cells.x: is an alias; write out the value"),
         (("built", "[built, {ms: [1, 2]}]"), ":8: rtx17.cells.toy.one[1].ms: must be three times"),
         (("built", "[built, {us: [1, 2, 3]}]"), ":8: rtx17.cells.toy.one[1].us: is not a field"),
         (("rtx17:", "asked: {toy: {one: {Conv: [/a]}}}\nrtx17:"), ":2: asked.toy.one.Conv: is no precision"),

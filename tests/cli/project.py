@@ -57,10 +57,7 @@ CASE = Case(
 '''
 
 #: The only two that the tests need: one that runs on any machine, one that needs a GPU.
-MATRIX = {
-    "schema": 1,
-    "targets": {name: TARGETS["targets"][name] for name in ("trt86", "ort131")},
-}
+MATRIX = {"schema": 1, "targets": {name: TARGETS["targets"][name] for name in ("trt86", "ort131")}}
 
 
 def make(folder: Path) -> Path:

@@ -143,11 +143,7 @@ def test_long_lists_end(tmp_path: Path, capsys: Capture) -> None:
     [({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), ({}, False)],
 )
 def test_colour_is_for_a_terminal_that_wants_it(
-    set_to: dict[str, str],
-    coloured: bool,
-    tmp_path: Path,
-    monkeypatch: Patch,
-    capsys: Capture,
+    set_to: dict[str, str], coloured: bool, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     """A heading is red where something breaks; piped, or with NO_COLOR, there is no colour."""
     for name in ("FORCE_COLOR", "NO_COLOR"):

@@ -214,12 +214,7 @@ def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: Capture) -> 
     assert len(lines) == 3
     for _ in range(2):
         done = subprocess.run(
-            ["bash", "-e"],
-            input="\n".join(lines),
-            text=True,
-            capture_output=True,
-            check=False,
-            env=reader(),
+            ["bash", "-e"], input="\n".join(lines), text=True, capture_output=True, check=False, env=reader()
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == "1.31.1"

@@ -80,12 +80,7 @@ def play(toy: Path, monkeypatch: Patch) -> Play:
 
 def claim(folder: Path, **cells: str) -> None:
     """Write measured.yaml by hand."""
-    entry = {
-        "engine": "onnxruntime",
-        "version": "1.31.1",
-        "measured": "2026-01-01",
-        "cells": {"toy": cells},
-    }
+    entry = {"engine": "onnxruntime", "version": "1.31.1", "measured": "2026-01-01", "cells": {"toy": cells}}
     (folder / "cases" / "measured.yaml").write_text(yaml.safe_dump({"schema": 1, "ort131": entry}))
 
 

@@ -24,8 +24,7 @@ def cells() -> tuple[Cell, ...]:
     """Return every cell of the shipped matrix."""
     cases = tuple(
         dataclasses.replace(
-            case,
-            variants=tuple(dataclasses.replace(variant, expectations=()) for variant in case),
+            case, variants=tuple(dataclasses.replace(variant, expectations=()) for variant in case)
         )
         for case in load_cases(project.TOP / "cases")
     )
@@ -39,11 +38,7 @@ def judged(cell: Cell, **fields: Any) -> Judged:
 
 def fails(cell: Cell, text: str) -> Judged:
     return judged(
-        cell,
-        state="done",
-        end=End("finished"),
-        failed_phase="build",
-        messages=(Message("ERROR", text),),
+        cell, state="done", end=End("finished"), failed_phase="build", messages=(Message("ERROR", text),)
     )
 
 

@@ -215,11 +215,7 @@ def test_nodes_that_left_or_took_a_narrow_type(old: Known, new: Known, nodes: li
     [
         (known(other=NARROW), known(other=WIDE), [Kind.WIDER]),
         (known(other=WIDE), known(other=NARROW), [Kind.NARROWER]),
-        (
-            known(other={**NARROW, "y": "fp32"}),
-            known(other={**WIDE, "y": "int8"}),
-            [Kind.WIDER],
-        ),
+        (known(other={**NARROW, "y": "fp32"}), known(other={**WIDE, "y": "int8"}), [Kind.WIDER]),
         (known(OK, other=NARROW), known(LOST, other=WIDE), [Kind.PRECISION_LOST]),
     ],
 )

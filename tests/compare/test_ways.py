@@ -43,18 +43,12 @@ V = row("v", FAILING)
     [
         ([V], ()),
         ([V, remedy("a", WORKING)], ("c.a",)),
-        (
-            [V, remedy("a", WORKING), remedy("b", WORKING), remedy("d", WORKING)],
-            ("c.a", "c.b"),
-        ),
+        ([V, remedy("a", WORKING), remedy("b", WORKING), remedy("d", WORKING)], ("c.a", "c.b")),
         ([V, remedy("a", REPORTED), remedy("b", WORKING)], ("c.b",)),
         ([V, remedy("a", REPORTED), remedy("b", FAILING)], ("c.a",)),
         ([V, remedy("a", known(Class.BUILT))], ("c.a",)),
         ([V, remedy("a", FAILING), remedy("b", FAILING)], ()),
-        (
-            [V, remedy("a", FAILING), remedy("b", UNKNOWN)],
-            (),
-        ),
+        ([V, remedy("a", FAILING), remedy("b", UNKNOWN)], ()),
         ([V, remedy("a", FAILING)], ()),
         # A control, and a remedy for another problem, is no workaround.
         (
@@ -116,10 +110,7 @@ def test_a_proof_of_the_advice_is_named_after_the_workarounds() -> None:
     helps = about("a", WORKING, a=INT8)
     assert of_first(
         [first, other, (replace(helps[0], counterpart="v", role=Role.WORKAROUND), WORKING)], *proofs
-    ) == (
-        "c.a",
-        "d.p",
-    )
+    ) == ("c.a", "d.p")
     assert of_first([first, (other[0], FAILING), remedy("a", FAILING)], *proofs) == ()
 
 

@@ -20,7 +20,7 @@ from harness.words import Precision
 pytestmark = pytest.mark.unit
 
 FP16, BF16, INT8, FP32 = Precision.FP16, Precision.BF16, Precision.INT8, Precision.FP32
-SCALES = {"x": 1 / 127, "first_out": 0.02, "act_out": 0.02, "second_out": 0.03}
+SCALES = {"x": 1 / 127, "first_output_0": 0.02, "act_output_0": 0.02, "second_output_0": 0.03}
 
 
 def chain(opset: int = 19) -> onnx.ModelProto:
@@ -36,19 +36,8 @@ def chain(opset: int = 19) -> onnx.ModelProto:
     return g.model()
 
 
-def renamed(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Call each node's output after the node."""
-    names = {node.output[0]: f"{node.name}_out" for node in model.graph.node if node.name != "sum"}
-    for node in model.graph.node:
-        for index, name in enumerate(node.input):
-            node.input[index] = names.get(name, name)
-        for index, name in enumerate(node.output):
-            node.output[index] = names.get(name, name)
-    return model
-
-
 def typed(nodes: dict[str, Precision], scales: dict[str, float] | None = None, opset: int = 19) -> Explicit:
-    model = renamed(chain(opset))
+    model = chain(opset)
     before = model.SerializeToString()
     made = explicit(model, NodeTypes(nodes, scales or {}))
     assert model.SerializeToString() == before
@@ -60,7 +49,7 @@ def typed(nodes: dict[str, Precision], scales: dict[str, float] | None = None, o
 
 
 def off(made: Explicit) -> float:
-    model = renamed(chain())
+    model = chain()
     inputs = make_inputs(model)
     wanted, got = reference(model, inputs).outputs, reference(made.model, inputs).outputs
     return compare(dict(wanted or {}), dict(got or {}))[0].max_rel
@@ -92,7 +81,7 @@ def test_a_border_has_one_cast_for_each_tensor() -> None:
 
 def test_nothing_to_type_is_no_change() -> None:
     made = typed(dict.fromkeys(("first", "act", "second", "sum"), FP32))
-    assert made.model.graph.node == renamed(chain()).graph.node
+    assert made.model.graph.node == chain().graph.node
 
 
 def test_what_ran_in_int8_reads_int8_and_weights_are_stored_so() -> None:
@@ -112,7 +101,7 @@ def test_what_ran_in_int8_reads_int8_and_weights_are_stored_so() -> None:
 
 
 def test_a_tensor_inside_a_layer_of_int8_is_not_rounded_and_its_end_is() -> None:
-    inside = {name: scale for name, scale in SCALES.items() if name != "first_out"}
+    inside = {name: scale for name, scale in SCALES.items() if name != "first_output_0"}
     made = typed({"first": INT8, "act": INT8, "second": INT8, "sum": FP32}, inside)
     assert made.typed["act"] is INT8
     assert not made.why
@@ -120,11 +109,11 @@ def test_a_tensor_inside_a_layer_of_int8_is_not_rounded_and_its_end_is() -> None
     # A Sigmoid by itself gives what it reads from Q/DQ on in INT8, for all who read it.
     alone = typed({"first": FP32, "act": INT8, "second": FP32, "sum": FP32}, SCALES)
     second = next(node for node in alone.model.graph.node if node.name == "second")
-    assert second.input[0] == "act_out/dequantized"
+    assert second.input[0] == "act_output_0/dequantized"
 
 
 def test_without_a_scale_a_node_is_not_in_int8_and_says_why() -> None:
-    made = typed({"first": INT8, "act": FP32, "second": FP32, "sum": FP32}, {"act_out": 0.1})
+    made = typed({"first": INT8, "act": FP32, "second": FP32, "sum": FP32}, {"act_output_0": 0.1})
     assert made.typed["first"] is FP32
     assert "x" in made.why["first"].split()
 
@@ -143,11 +132,7 @@ def test_int8_among_fp16_has_scales_in_fp16(opset: int) -> None:
 
 @pytest.mark.parametrize(
     ("operator", "shape", "attributes", "channels"),
-    [
-        ("Gemm", (8, 4), {}, [4]),
-        ("Gemm", (4, 8), {"transB": 1}, [4]),
-        ("MatMul", (8, 4), {}, [4]),
-    ],
+    [("Gemm", (8, 4), {}, [4]), ("Gemm", (4, 8), {"transB": 1}, [4]), ("MatMul", (8, 4), {}, [4])],
 )
 def test_scales_of_weights_lie_along_the_output_channels(
     operator: str, shape: tuple[int, int], attributes: dict[str, Any], channels: list[int]

@@ -80,6 +80,28 @@ def test_a_log_before_10_lists_a_layer_a_line() -> None:
     assert "sqrt" in wishes.notes
 
 
+def test_tensors_get_scales_where_a_layer_of_int8_reads_and_where_one_that_does_not_multiply_gives_it() -> (
+    None
+):
+    g = Graph("edges", opset=17)
+    weight = g.weight("w", (8, 8, 1, 1))
+    first = g.conv(g.input("x", [1, 8, 4, 4]), weight, name="first", kernel=1)
+    act = g.node("Sigmoid", [first], name="act")
+    second = g.node("Relu", [g.conv(act, weight, name="second", kernel=1)], name="relu")
+    g.output(g.node("Add", [act, second], name="sum"), [1, 8, 4, 4])
+    tensors = ["x", *(f"{name}_output_0" for name in ("first", "act", "second", "relu"))]
+    cache = "TRT-8601-MinMaxCalibration\n" + "".join(f"{name}: 3c010a14\n" for name in tensors)
+    lines = (
+        "Layer(CaskConvolution): first, Tactic: 0x1, x (Int8[8]) -> first_output_0 (Int8[8])",
+        "Layer(PointWiseV2): PWN(act), Tactic: 0x1, first_output_0 (Int8[8]) -> act_output_0 (Int8[8])",
+        "Layer(CaskConvolution): second + relu, Tactic: 0x1, act_output_0 (Int8[8]) -> relu_output_0 (Int8[8])",
+        cache,
+    )
+    account = read_account("\n".join(lines), asked(g.model()), "old.log")
+    # Nothing reads the last convolution's end in INT8, and what is inside its layer is nobody else's.
+    assert as_it_ran(g.model(), account).types.scales.keys() == {*tensors[:3]}
+
+
 def test_by_rules_norms_stay_in_fp32_with_all_that_stands_between() -> None:
     types = by_rules(norm(), Precision.BF16).types.nodes
     assert {name for name, kind in types.items() if kind is Precision.BF16} == {"conv", "sub", "div"}

@@ -18,15 +18,7 @@ import uv
 from harness.agent.engines.tensorrt import identity
 from tests import needs
 from tests.docker import toolchain
-from tests.docker.toolchain import (
-    CUDA_STUB,
-    FLOAT_LINEAR,
-    INT8_CHW4,
-    INT8_CHW32,
-    INT8_LINEAR,
-    PLUGIN,
-    Built,
-)
+from tests.docker.toolchain import CUDA_STUB, FLOAT_LINEAR, INT8_CHW4, INT8_CHW32, INT8_LINEAR, PLUGIN, Built
 
 TOP = Path(__file__).parents[2]
 #: Real bindings that know plugins in Python.
@@ -172,14 +164,7 @@ def formats(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     )
     library = folder / "formats.so"
     toolchain.run(
-        [
-            "g++",
-            *toolchain.FLAGS,
-            "-fvisibility=default",
-            str(folder / "formats.cpp"),
-            "-o",
-            str(library),
-        ]
+        ["g++", *toolchain.FLAGS, "-fvisibility=default", str(folder / "formats.cpp"), "-o", str(library)]
     )
     loaded = ctypes.CDLL(str(library))
     loaded.takes.restype = ctypes.c_bool

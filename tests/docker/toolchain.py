@@ -60,11 +60,7 @@ def each_version() -> list[Any]:
 def run(command: list[str], **environment: str) -> str:
     """Run a command and return what it printed; the test fails, with that, where the command does."""
     done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
+        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}
     )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
     return done.stdout

@@ -166,10 +166,7 @@ MATRIX, MEASURED = ((ROOT / name).read_bytes() for name in ("matrix.yaml", "case
 
 @SAME
 @given(
-    near(
-        MATRIX[MATRIX.index(b"schema:") :].partition(b"\n  trt92:")[0],
-        MEASURED[:600].rpartition(b"\n")[0],
-    )
+    near(MATRIX[MATRIX.index(b"schema:") :].partition(b"\n  trt92:")[0], MEASURED[:600].rpartition(b"\n")[0])
 )
 @example(b"!!float ")
 def test_what_is_near_a_good_file_is_read_or_refused_in_a_sentence(tmp_path: Path, data: bytes) -> None:

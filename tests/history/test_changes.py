@@ -47,10 +47,7 @@ def past(records: tuple[RunRecord, ...]) -> CellHistory:
         ),
         pytest.param([OK] * 4, [], {"event": "steady", "fixed_since": None}, id="steady"),
         pytest.param(
-            [*[BUILD] * 4, *[CRASH] * 3],
-            [],
-            {"event": "changed", "first_seen": day(4)},
-            id="another failure",
+            [*[BUILD] * 4, *[CRASH] * 3], [], {"event": "changed", "first_seen": day(4)}, id="another failure"
         ),
         pytest.param(
             [*[BUILD] * 3, *[OK] * 3, *[BUILD] * 3],
@@ -84,10 +81,7 @@ def past(records: tuple[RunRecord, ...]) -> CellHistory:
             id="two machines, each of which agrees with itself",
         ),
         pytest.param(
-            [OK, BUILD],
-            [T4, NEWER],
-            {"event": "new_failure", "before": OK},
-            id="one GPU under two drivers",
+            [OK, BUILD], [T4, NEWER], {"event": "new_failure", "before": OK}, id="one GPU under two drivers"
         ),
         pytest.param(
             [BUILT, OK],

@@ -34,12 +34,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.contract]
 
 #: A cell for each feature of a recipe that these engines have, and each way to end.
 SAMPLE = (
-    *(
-        "conv_silu.qdq-rtx17",
-        "conv_silu.qdq-rtx16",
-        "conv_silu.qdq-mark-conv-rtx17",
-        "mish.qdq-strong-rtx17",
-    ),
+    *("conv_silu.qdq-rtx17", "conv_silu.qdq-rtx16", "conv_silu.qdq-mark-conv-rtx17", "mish.qdq-strong-rtx17"),
     *("conv_silu.int8-entropy-rtx14", "conv_silu.int8-entropy-rtx17", "conv_silu.fp16-rtx14"),
     *("conv_silu.fp32-rtx14", "instance_norm.qdq-plugin-rtx15", "instance_norm.qdq-native-rtx17"),
     *(

@@ -6,12 +6,7 @@ import random
 
 import pytest
 
-from harness.judge.timing import (
-    Statistics,
-    contended,
-    interval,
-    statistics,
-)
+from harness.judge.timing import Statistics, contended, interval, statistics
 
 pytestmark = pytest.mark.unit
 

@@ -308,11 +308,7 @@ FIELDS = [
     (GOOD.replace('"8.6.1"', ""), 5, "version: has no value; it must be text"),
     (GOOD.replace("8.6.1", "8.6"), 5, "version: '8.6' is not in the right form; give three or four"),
     (f"{GOOD}@sha256:{'0' * 64}", 6, "image: 'nvcr.io/nvidia/tensorrt:23.06-py3@sha"),
-    (
-        f"{ORT}\nprovider: cudo",
-        7,
-        "provider: 'cudo' is not one of cpu, cuda; did you mean 'cuda'",
-    ),
+    (f"{ORT}\nprovider: cudo", 7, "provider: 'cudo' is not one of cpu, cuda; did you mean 'cuda'"),
     (f"{GOOD}\nhost: ssh://user:word@orin", 7, "host: 'ssh://user:word@orin' is not in the right form;"),
     (
         f"{ORT}\nprovider: cuda\nneeds: {{gpu: false}}",

@@ -50,11 +50,7 @@ def test_each_refusal_is_found_behind_the_one_before() -> None:
 
     found = search(row("Relu", "Exp", "Relu", "Tanh", "Exp", "Relu"), engine)
     told = [(each.nodes, each.operator, each.after_cut) for each in found.found]
-    assert told == [
-        (("/Exp_1",), "Exp", False),
-        (("/Exp_4",), "Exp", False),
-        (("/Tanh_3",), "Tanh", True),
-    ]
+    assert told == [(("/Exp_1",), "Exp", False), (("/Exp_4",), "Exp", False), (("/Tanh_3",), "Tanh", True)]
     assert found.end == "the rest builds"
     assert found.tries == 2
     assert found.found[2].signature is not None

@@ -19,13 +19,7 @@ from harness.known.further import Further
 from harness.layers.asked import asked
 from harness.models.answers import Answer, kept, works
 from harness.models.blockers import blockers
-from harness.models.further import (
-    MOST_TRIES,
-    Asking,
-    Questions,
-    leave_float,
-    quantised_nodes,
-)
+from harness.models.further import MOST_TRIES, Asking, Questions, leave_float, quantised_nodes
 from harness.models.own.model import Wanted, own_model
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.trying import Bench

@@ -142,10 +142,7 @@ def test_what_a_subgraph_takes_from_around_it_is_fed() -> None:
 
 
 def test_nothing_is_cut_where_the_type_of_what_is_fed_is_unknown() -> None:
-    nodes = [
-        helper.make_node("Own", ["x"], ["o"], domain="own"),
-        helper.make_node("Relu", ["o"], ["y"]),
-    ]
+    nodes = [helper.make_node("Own", ["x"], ["o"], domain="own"), helper.make_node("Relu", ["o"], ["y"])]
     graph = helper.make_graph(nodes, "g", [value("x", [2])], [value("y", [2])])
     start = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]

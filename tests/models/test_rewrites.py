@@ -15,13 +15,7 @@ from harness.layers.asked import asked
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.rewrites.editor import FUNCTIONS
 from harness.models.rewrites.exact import finite_clip, name_axes, opset_17, scatter_product
-from harness.models.rewrites.floats import (
-    float_weights,
-    half,
-    half_deconvolution,
-    half_products,
-    in_half,
-)
+from harness.models.rewrites.floats import float_weights, half, half_deconvolution, half_products, in_half
 from harness.models.rewrites.folded import fold
 from harness.models.rewrites.quantised import (
     behind_activation,

@@ -210,10 +210,7 @@ def test_a_bad_expression_gets_one_sentence(cells: tuple[Cell, ...], expression:
         (Recipe(typing=Typing.WEAK, flags=("FP16",)), "weak typing (FP16)"),
         (CALIBRATED, "weak typing (INT8, FP16) and entropy calibration"),
         (Recipe(calibrator=Calibrator("minmax")), "minmax calibration"),
-        (
-            Recipe(parser_flags=(("NATIVE_INSTANCENORM", True),)),
-            "parser flags (NATIVE_INSTANCENORM)",
-        ),
+        (Recipe(parser_flags=(("NATIVE_INSTANCENORM", True),)), "parser flags (NATIVE_INSTANCENORM)"),
         (
             dataclasses.replace(CALIBRATED, mark_outputs=("y",)),
             "weak typing (INT8, FP16), entropy calibration and inner tensors marked as outputs",

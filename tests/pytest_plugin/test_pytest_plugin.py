@@ -145,11 +145,7 @@ def environment() -> dict[str, str]:
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in this process: to start one takes longer than most of these tests."""
     out, err = io.StringIO(), io.StringIO()
-    with (
-        Patch.context() as patch,
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
+    with Patch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.chdir(folder)
         patch.setattr(sys, "path", sys.path[:])
         # The project has one too, which pytest imports under the same name.

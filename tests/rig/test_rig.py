@@ -38,10 +38,7 @@ _UPDATE = "the driver is too old for this CUDA: update it"
 
 #: A machine's fault, and its part of the reason.
 FAULTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
-    "driver too old": (
-        {"fails": ("cuInit 35",)},
-        ("cuInit: 35 cudaErrorInsufficientDriver", _UPDATE),
-    ),
+    "driver too old": ({"fails": ("cuInit 35",)}, ("cuInit: 35 cudaErrorInsufficientDriver", _UPDATE)),
     "forward compatibility": (
         {"fails": ("cuInit 804",)},
         (

@@ -136,8 +136,7 @@ def test_frames_of_another_job_are_nobodys() -> None:
 def test_what_is_not_in_the_table_is_the_end_of_its_own_job(message: Any, says: str) -> None:
     """The agent has looked already: whoever got it past that has no more to say, and the next job is another's."""
     live = session(
-        stream((message, b"", ID), (BEGIN, b"", ID), (END, b"", ID)),
-        stream((BEGIN, b"", ID), (END, b"", ID)),
+        stream((message, b"", ID), (BEGIN, b"", ID), (END, b"", ID)), stream((BEGIN, b"", ID), (END, b"", ID))
     )
     (end,) = live.run(JOB)
     assert (end.type, end.message["kind"]) == ("end", "exited")

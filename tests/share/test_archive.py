@@ -111,10 +111,7 @@ SPOILT = {
     ),
 }
 #: Of today's cells, model and version is no such record.
-OTHER = {
-    "another model": stamp(model_sha256="0" * 64),
-    "another version": stamp(engine_version="8.5.1"),
-}
+OTHER = {"another model": stamp(model_sha256="0" * 64), "another version": stamp(engine_version="8.5.1")}
 
 
 @pytest.mark.parametrize("name", SPOILT)

@@ -102,11 +102,7 @@ def test_what_no_node_has_is_said_and_nothing_is_submitted(
 @pytest.mark.usefixtures("slurm")
 def test_two_nodes_give_what_this_machine_gives(toy: Path, capsys: Capture) -> None:
     needs.network()
-    asks(
-        toy,
-        trt86={"gres": "gpu:h200:1"},
-        ort131={"constraint": "l4t_r36", "cells": 1, "mem": "200"},
-    )
+    asks(toy, trt86={"gres": "gpu:h200:1"}, ort131={"constraint": "l4t_r36", "cells": 1, "mem": "200"})
     assert main(["run", "--via", "venv", "--reports", "here"]) == 0
     here = capsys.readouterr()
     assert main(["run", *SLURM, "--reports", "there"]) == 0
