@@ -143,12 +143,7 @@ def verdict(cell: Cell, cls: Class) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "conv_silu.int8-tail-minmax-trt1011",
-        "mish.qdq-trt100",
-        "conv_silu.int8-entropy-l4t86",
-    ],
+    "name", ["conv_silu.int8-tail-minmax-trt1011", "mish.qdq-trt100", "conv_silu.int8-entropy-l4t86"]
 )
 def test_a_reduction_that_does_not_show_its_report_is_not_called_fixed(name: str) -> None:
     """Nobody ever saw these graphs fail there."""

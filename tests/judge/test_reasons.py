@@ -12,15 +12,7 @@ from harness.judge.reasons import BuiltLayer, Why, built_layers, changes, reason
 from harness.layers.tactics import read_tactics
 from harness.record.outcome import Combination, Conversion, Layer, Message, Node, Outcome, Tactics
 from harness.words import Precision, Typing
-from tests.layers.test_tactics import (
-    CALIBRATED,
-    CASTS_8,
-    CASTS_10,
-    CONV,
-    NO_KERNEL,
-    PARTITIONED,
-    UNQUANTISED,
-)
+from tests.layers.test_tactics import CALIBRATED, CASTS_8, CASTS_10, CONV, NO_KERNEL, PARTITIONED, UNQUANTISED
 
 pytestmark = pytest.mark.unit
 

@@ -287,9 +287,7 @@ BUILD, BUILT = Class.BUILD_FAILED, Class.BUILT
 
 
 def seeded(
-    nights: Mapping[str, Sequence[Class]],
-    last: str = "r1",
-    tonight: Outcome | None = None,
+    nights: Mapping[str, Sequence[Class]], last: str = "r1", tonight: Outcome | None = None
 ) -> Results:
     """Return the results of `factory.outcomes()` with a past: one run a night, the last of them theirs."""
     prepared = factory.outcomes()
