@@ -264,21 +264,9 @@ class Watch:
 
     def end(self, status: int, usage: "resource.struct_rusage") -> Message:
         """Return the message on the end of the child."""
-        message = self._end(max(self.peak, usage.ru_maxrss * 1024))
-        if os.WIFSIGNALED(status):
-            name = signal_name(os.WTERMSIG(status))
-            message.update(kind="signalled", signal=name, detail="killed by %s" % name)
-        elif os.WEXITSTATUS(status):
-            message.update(kind="exited", exit_code=os.WEXITSTATUS(status))
-            message["detail"] = "the process ended with exit code %d" % os.WEXITSTATUS(status)
-        elif self.done is None:
-            message.update(kind="exited", exit_code=0)
-            message["detail"] = "the process ended with exit code 0 before its job was done"
-        else:
-            message.update(kind="finished", exit_code=0, detail="")
+        message = dict(self._end(max(self.peak, usage.ru_maxrss * 1024)), **self._of_itself(status))
         if self.broken:
-            kind = "signalled" if os.WIFSIGNALED(status) else "exited"
-            message.update(kind=kind, detail=BROKEN + self.broken)
+            message["detail"] = BROKEN + self.broken
         elif self.killed == "timed_out":
             message.update(kind="timed_out", detail="not finished after %g s" % self.timeout)
         elif self.killed == "out_of_memory":
@@ -288,6 +276,18 @@ class Watch:
                 kind="out_of_memory", detail="killed by the kernel at the container's memory limit"
             )
         return message
+
+    def _of_itself(self, status: int) -> Message:
+        """Return how the process ended, as its parent sees it."""
+        code = os.WEXITSTATUS(status)
+        if os.WIFSIGNALED(status):
+            name = signal_name(os.WTERMSIG(status))
+            return {"kind": "signalled", "signal": name, "detail": "killed by %s" % name}
+        if code or self.done is None or self.broken:
+            early = "" if code else " before its job was done"
+            detail = "the process ended with exit code %d%s" % (code, early)
+            return {"kind": "exited", "exit_code": code, "detail": detail}
+        return {"kind": "finished", "exit_code": 0, "detail": ""}
 
 
 def signal_name(number: int) -> str:

@@ -109,11 +109,17 @@ class Rebuilt:
         return f"{target.name}: {'; '.join(parts)}"
 
     def _types_said(self) -> Iterator[str]:
-        ran = len(self.ran)
-        yield f"{self.as_typed} of {ran} nodes run as typed"
-        for count, said in ((len(self.coarser), "coarser"), (len(self.typed) - ran, "not told")):
-            if count:
-                yield f"{count} {said}"
+        ran = self.ran
+        narrower = [
+            f"{name} in {each}" for name, each in ran.items() if _rank(each) > _rank(self.typed[name])
+        ]
+        coarser = [f"{name} in {each}" for name, each in self.coarser.items()]
+        yield f"{self.as_typed} of {len(ran)} nodes run as typed"
+        for nodes, said in ((coarser, "coarser"), (narrower, "narrower")):
+            if nodes:
+                yield f"{len(nodes)} {said} ({nodes[0]}{' ...' if len(nodes) > 1 else ''})"
+        if len(self.typed) > len(ran):
+            yield f"{len(self.typed) - len(ran)} not told"
 
     def _numbers_said(self) -> str:
         accuracy = self.judged.outcome.accuracy

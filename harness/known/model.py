@@ -137,7 +137,7 @@ class CaseView:
 
 
 #: Two timings are compared if they share these stamps; the engine, its libraries and its image may differ.
-_STACK = ("cpu", "cpus", "kernel", "machine", "gpu", "gpu_uuid", "cuda_driver_api", "driver")
+_STACK = ("cpu", "cpus", "kernel", "machine", "gpu", "cuda_driver_api", "driver")
 
 
 @dataclass(frozen=True)

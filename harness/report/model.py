@@ -241,7 +241,7 @@ def _variant(variant: VariantView) -> dict[str, Any]:
 
 
 #: The fields of a claim that are left out if empty.
-SELDOM = frozenset({"untold", "ms"})
+SELDOM = frozenset({"untold", "ms", "graph"})
 
 
 def _claim(claim: Expectation) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness.agent.watch import signal_name
 from harness.errors import InfraError, described
 from harness.scratch import Scratch
 
@@ -133,13 +134,9 @@ def _next(reader: Connection, child: Any, seconds: float, needed: Callable[[], b
 
 
 def _how(code: int | None) -> str:
-    if code is None or code >= 0:
-        return f"ended with exit code {code}" if code is not None else "ended without a word"
-    return (
-        f"was killed by {signal.Signals(-code).name}"
-        if -code in list(signal.Signals)
-        else f"died of signal {-code}"
-    )
+    if code is None:
+        return "ended without a word"
+    return f"was killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
 
 
 def _work(

@@ -269,10 +269,12 @@ def submission(measured: Sequence[Measured], account: str) -> bytes:
     if not told:
         why = measured[0][0].reason if measured else "`trt-compat run` of the target comes first"
         raise HandledError(f"nothing was measured: {why}")
-    uuids = {outcome.stamps.environment.get("gpu_uuid", "") for outcome, _ in told}
-    if uuids == {""} or len(uuids) != 1:
+    seen = [outcome.stamps.environment for outcome, _ in told]
+    uuids = {each.get("gpu_uuid", "") for each in seen}
+    if "" in uuids or len({each.get("gpu") for each in seen}) != 1:
         raise HandledError(
-            "no GPU took part, or several did: a submission is of one; what needs none the project measures itself"
+            "no GPU took part, or GPUs of several names: a submission is of one; "
+            "what needs none the project measures itself"
         )
     clean = scrubber(_public(told), uuids, _ids(told))
     made = [_scrubbed(clean, *each) for each in told]

@@ -178,12 +178,15 @@ def test_what_says_nothing_of_the_engine_is_not_sent(project: Path, tmp_path: Pa
         submission([infra(one), infra(other)], "alice")
 
 
-def test_a_submission_is_of_one_gpu(project: Path) -> None:
+def test_a_submission_is_of_the_gpus_of_one_name(project: Path) -> None:
     one, other = cells(project)
-    for uuids in (("", ""), (UUID, f"{UUID[:-1]}2")):
-        measured = [measure(cell, uuid=uuid)[1:] for cell, uuid in zip((one, other), uuids, strict=True)]
-        with pytest.raises(HandledError, match="no GPU took part, or several did"):
-            submission(measured, "alice")
+    first = measure(one, uuid=UUID)[1:]
+    second, log = measure(other, uuid=f"{UUID[:-1]}2")[1:]
+    submission([first, (second, log)], "alice")
+    for instead in ({"gpu_uuid": ""}, {"gpu": "NVIDIA A10"}):
+        stamps = replace(second.stamps, environment={**second.stamps.environment, **instead})
+        with pytest.raises(HandledError, match="no GPU took part"):
+            submission([first, (replace(second, stamps=stamps), log)], "alice")
 
 
 def recorded(project: Path, monkeypatch: Patch) -> list[str]:
