@@ -17,52 +17,14 @@ SAME = settings(
 )
 #: The replacements of a word or a quoted text.
 _VALUES = (
-    *(
-        b"",
-        b"null",
-        b"true",
-        b"0",
-        b"-1",
-        b"0.5",
-        b"1e999",
-        b"NaN",
-        b"9" * 400,
-        b'"a"',
-        b'"\\u0000"',
-        b'"\\ud800"',
-    ),
-    *(
-        b'"../a"',
-        b"{}",
-        b'{"a": null}',
-        b"[]",
-        b"[1]",
-        b"[" * 500,
-        b"*a",
-        b"&a a",
-        b"!!float ",
-        b"2026-13-01",
-    ),
+    *(b"", b"null", b"true", b"0", b"-1", b"0.5", b"1e999", b"NaN", b"9" * 400, b'"a"', b'"\\u0000"'),
+    *(b'"\\ud800"', b'"../a"', b"{}", b'{"a": null}', b"[]", b"[1]", b"[" * 500, b"*a", b"&a a"),
+    *(b"!!float ", b"2026-13-01"),
 )
 #: Bytes that are put anywhere: of JSON, YAML, frames, logs and patterns.
 _PIECES = (
-    *(
-        b"\0",
-        b"\xff",
-        b"\xed\xa0\x80",
-        b"\n",
-        b"\n\n",
-        b": ",
-        b"- ",
-        b"[",
-        b"]",
-        b"{",
-        b"}",
-        b",",
-        b'"',
-        b"'",
-        b"\\",
-    ),
+    *(b"\0", b"\xff", b"\xed\xa0\x80", b"\n", b"\n\n", b": ", b"- ", b"[", b"]", b"{", b"}", b","),
+    *(b'"', b"'", b"\\"),
     *(b"\n[seen] {}", b"\nName: ", b", LayerType: ", b"Layer(", b" -> ", b"{ForeignNode[", b"...", b"]}"),
     *(b"TCM2", b"<<: ", b"(?P<a>", b"(?:", b")*", b"{2}", b"++", b"9" * 400),
 )

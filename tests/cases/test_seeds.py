@@ -10,9 +10,12 @@ import pytest
 from harness.case import Basis, load_cases
 from harness.case.claims import Expectation
 from harness.case.registry import load_declared
+from harness.judge.classify import Classification
+from harness.judge.verdict import judge
 from harness.matrix import load_matrix
-from harness.plan import Cell, all_cells, claims_about
+from harness.plan import Cell, all_cells, claims_about, failed_before
 from harness.report.writer import results_json
+from harness.words import Class, Verdict
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -133,3 +136,28 @@ def test_the_seeds_stand_in_results_json_in_their_class() -> None:
         failing = classes - {"ok"}
         assert cells[name]["basis"] == "reported", name
         assert cells[name]["class"] in (failing or {"ok", "built"}), name
+
+
+def verdict(cell: Cell, cls: Class) -> Verdict:
+    return judge(Classification(cls, "seen"), claims_about(cell), failed_before=failed_before(cell)).verdict
+
+
+@pytest.mark.parametrize(
+    "name", ["conv_silu.int8-tail-minmax-trt1011", "mish.qdq-trt100", "conv_silu.int8-entropy-l4t86"]
+)
+def test_a_reduction_that_does_not_show_its_report_is_not_called_fixed(name: str) -> None:
+    """Nobody ever saw these graphs fail there."""
+    cell = next(each for each in CELLS if each.id == name)
+    assert verdict(cell, Class.OK) is Verdict.NOT_REPRODUCED
+    assert verdict(cell, Class.BUILD_FAILED) is Verdict.KNOWN_FAILURE
+
+
+@pytest.mark.parametrize(
+    "name", ["mish.qdq-trt102", "conv_silu.int8-entropy-trt92", "mish.qdq-after-norm-trt100"]
+)
+def test_what_a_thread_says_builds_is_not_held_to_its_precision(name: str) -> None:
+    """The depthwise convolution may well run in FP32 there, as the project's own case on it says."""
+    cell = next(each for each in CELLS if each.id == name)
+    assert verdict(cell, Class.PRECISION_LOST) is Verdict.NEW
+    assert verdict(cell, Class.OK) is Verdict.EXPECTED
+    assert verdict(cell, Class.BUILD_FAILED) is Verdict.REGRESSED

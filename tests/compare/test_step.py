@@ -10,10 +10,11 @@ import pytest
 from harness.case import Expectation
 from harness.compare.kinds import Kind
 from harness.compare.step import Column, Step, StepRow, StepTrouble, step
+from harness.known.model import GraphView, Layers, NodeView
 from harness.record.outcome import Latency, Outcome
 from harness.report.model import Results
-from harness.words import Basis, Class, Engine
-from tests.compare.handmade import known, variant
+from harness.words import Basis, Class, Engine, Precision
+from tests.compare.handmade import FP16, INT8, known, variant
 from tests.report import factory
 from tests.report.factory import L4, T4
 
@@ -44,20 +45,13 @@ def only(found: Step, variant: str = "qdq-between") -> StepRow:
 FREE = "qdq-between"
 
 
-def test_a_cell_that_nobody_ran_is_newly_unknown_and_nothing_else() -> None:
-    """Not run is neither broken nor fine."""
-    found = judged(factory.outcome(FREE, "rtx16"))
-    assert only(found).kind is Kind.NEWLY_UNKNOWN
-    assert only(found).sure == "measured"
+def on(gpu: str, outcome: Class, versions: str) -> Expectation:
+    fields: Any = {"engine": Engine.TENSORRT, "compute_capability": "9.0", "product": gpu}
+    return Expectation(outcome, versions, None, Basis.MEASURED, f"On an {gpu}.", **fields)
 
 
 def test_measurements_made_before_are_compared_on_the_gpu_that_both_sides_had() -> None:
     """The worse one, of another GPU, is no failure that the new side mends."""
-
-    def on(gpu: str, outcome: Class, versions: str) -> Expectation:
-        fields: Any = {"engine": Engine.TENSORRT, "compute_capability": "9.0", "product": gpu}
-        return Expectation(outcome, versions, None, Basis.MEASURED, f"On an {gpu}.", **fields)
-
     claims = (
         on("H100", Class.OK, "==8.6.*"),
         on("H200", Class.INACCURATE, "==8.6.*"),
@@ -84,15 +78,6 @@ def test_lost_precision_names_node_and_both_precisions() -> None:
     """The reader must not have to search for which layer it is."""
     row = only(judged(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)))
     assert row.text.endswith(f": {factory.CONV} in fp32 instead of int8")
-
-
-def test_a_node_that_ran_in_no_int8_before_either_is_not_lost() -> None:
-    """ONNX Runtime works without the precision, and is not judged by it."""
-    old, new = factory.ran(FREE, "ort131"), factory.outcome(FREE, "rtx17", layers=LOST)
-    for pair in (("ort131", "rtx17"), ("rtx17", "ort131")):
-        found = judged(old, new, pair=pair)
-        assert not [row for row in found.rows if FREE in row.variant]
-        assert not found.worse
 
 
 def timed(on: str, level: float, **fields: Any) -> Outcome:
@@ -145,14 +130,6 @@ def test_a_node_that_nobody_wished_for_is_told_and_fails_nothing(
     row = only(found, "int8-entropy")
     assert (row.kind, row.measured, found.worse) == (kind, True, frozenset())
     assert row.text.endswith(f": {factory.CONV} {moved}")
-
-
-def test_the_baseline_gives_up_no_type() -> None:
-    """No precision is demanded of it, wished for or not."""
-    case = replace(factory.case(), variants=(replace(factory.case().variants[3], precision=()),))
-    made = [factory.outcome("fp32", "rtx17"), factory.ran("fp32", "ort131")]
-    results = factory.assemble(factory.matrix(), (case,), {outcome.cell: outcome for outcome in made})
-    assert between(results, "rtx17", "ort131").rows == ()
 
 
 def test_a_node_fused_with_a_wanted_one_follows_it_and_another_is_told_beside() -> None:
@@ -241,11 +218,6 @@ def test_what_people_use_comes_before_a_plugin_of_our_own() -> None:
 
 def test_a_measurement_of_another_gpu_of_the_generation_makes_it_vary() -> None:
     """One that was accepted into cases/measured.yaml: it lost its precision there on the version before, too."""
-
-    def on(product: str, outcome: Class, versions: str) -> Expectation:
-        fields: Any = {"engine": Engine.TENSORRT, "compute_capability": "9.0", "product": product}
-        return Expectation(outcome, versions, None, Basis.MEASURED, f"On an {product}.", **fields)
-
     old, new = on("H100", Class.OK, "==8.6.*"), on("H100", Class.PRECISION_LOST, "==10.2.*")
     for further, kinds in (
         ((), ["precision_lost"]),
@@ -335,3 +307,71 @@ def test_another_model_is_told_and_its_time_not_compared() -> None:
     older = replace(old, cases=(replace(old.cases[0], variants=variants),))
     assert [str(row.kind) for row in step(old.column("rtx16"), new.column("rtx16")).rows] == ["slower"]
     assert step(older.column("rtx16"), new.column("rtx16")).rows == ()
+
+
+#: Nodes by name: the precision wanted, None for none, and the one that each ran in.
+Ran = dict[str, tuple[Precision | None, str]]
+OK, COARSE = Class.BUILT, Class.PRECISION_LOST
+KEPT, GONE, FLOAT = (INT8, "int8"), (INT8, "fp16"), (None, "fp16")
+
+
+def column(name: str, ran: Ran, cls: Class, *, demanded: bool = True, listed: bool = True) -> Column:
+    wanted = {node: want for node, (want, _) in ran.items() if want}
+    nodes = tuple(NodeView(node, "Conv", (), ()) for node in ran) if listed else ()
+    row = replace(variant(**wanted), model_sha256=name, graph=GraphView(nodes))
+    cell = known(cls, demanded=demanded)
+    told = {node: Precision(got) for node, (want, got) in ran.items() if want and got}
+    cell = replace(cell, precision=told, layers=Layers("", 1))
+    return Column(name, {"c.v": row}, {"c.v": cell})
+
+
+def altered(old: Ran, new: Ran, cls: tuple[Class, Class] = (OK, OK), **sides: bool) -> Step:
+    return step(column("before", old, cls[0], **sides), column("after", new, cls[1], **sides))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cls", "kind", "said"),
+    [
+        ({"a": KEPT}, {"a": KEPT}, (OK, OK), None, ""),
+        ({"a": KEPT}, {"a": FLOAT}, (OK, OK), Kind.PRECISION_LOST, "no longer asks for int8 of a (Conv)"),
+        (
+            {"a": KEPT, "b": KEPT, "c": GONE},
+            {"a": KEPT, "b": KEPT, "c": GONE, "d": GONE},
+            (COARSE, COARSE),
+            Kind.PRECISION_LOST,
+            "loses more than before: int8 of d (Conv)",
+        ),
+        (
+            {"a": KEPT, "b": GONE},
+            {"a": KEPT},
+            (COARSE, OK),
+            Kind.PRECISION_LOST,
+            "no longer asks for int8 of b",
+        ),
+        ({"a": KEPT}, {"x": KEPT}, (OK, OK), None, ""),
+        ({"a": KEPT, "b": KEPT}, {"x": KEPT}, (OK, OK), Kind.PRECISION_LOST, "no longer asks for int8 of b"),
+        ({"a": FLOAT}, {"a": KEPT}, (OK, OK), Kind.PRECISION_GAINED, ""),
+        ({"a": KEPT}, {"a": KEPT, "b": KEPT}, (OK, OK), Kind.PRECISION_GAINED, ""),
+        ({"a": KEPT}, {"a": (FP16, "fp16")}, (OK, OK), Kind.PRECISION_LOST, "no longer asks for int8 of a"),
+        # It builds now, for it no longer asks for that which did not build.
+        ({"a": (INT8, "")}, {"a": FLOAT}, (Class.BUILD_FAILED, OK), Kind.PRECISION_LOST, "no longer asks"),
+        ({"a": KEPT}, {"a": FLOAT}, (OK, Class.BUILD_FAILED), Kind.BROKEN, ""),
+    ],
+)
+def test_what_a_changed_model_no_longer_asks_for_or_keeps_is_lost(
+    old: Ran, new: Ran, cls: tuple[Class, Class], kind: Kind | None, said: str
+) -> None:
+    found = altered(old, new, cls)
+    assert [row.kind for row in found.rows] == ([kind] if kind else [])
+    assert all(said in row.text and "model or recipe changed" in row.sure for row in found.rows)
+    parts = {Kind.PRECISION_LOST: {"precision"}, Kind.BROKEN: {"class"}}
+    assert found.worse == (parts.get(kind, set()) if kind else set())
+
+
+def test_the_baseline_need_not_keep_a_precision() -> None:
+    assert not altered({"a": KEPT}, {"a": FLOAT}, demanded=False).rows
+
+
+def test_a_graph_too_large_to_be_listed_is_compared_by_its_wanted_nodes() -> None:
+    (row,) = altered({"a": KEPT, "b": KEPT}, {"b": KEPT}, listed=False).rows
+    assert row.kind is Kind.PRECISION_LOST

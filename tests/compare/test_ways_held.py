@@ -154,9 +154,3 @@ def test_no_entry_names_a_proof_that_fails_where_its_text_is_seen() -> None:
 def test_what_was_measured_to_help_is_told(cell: str, way: str) -> None:
     found = {each.id: each for each in published().cells}[cell]
     assert way in found.instead
-
-
-def test_the_proofs_exist() -> None:
-    names = {f"{case.name}.{variant.name}" for case in load_cases(TOP / "cases") for variant in case}
-    for signature in load_signatures():
-        assert set(signature.advice_variants) <= names, signature.id

@@ -17,24 +17,12 @@ FILE = "tests/contract/data/capabilities.tsv"
 _JOBS = {"engine for compute capability 8.9": "build for 8.9"}
 #: Names that cases and their recipes turn on, whether the adapter uses them or not.
 _ASKED_FOR = (
-    "BuilderFlag.DISABLE_TIMING_CACHE",
-    "BuilderFlag.EDITABLE_TIMING_CACHE",
-    "DataType.BF16",
-    "DataType.FP8",
-    "DataType.INT4",
-    "DataType.INT64",
-    "IBuilderConfig.hardware_compatibility_level",
-    "ICudaEngine.create_engine_inspector",
-    "ILayer.precision",
-    "INetworkDefinition.add_plugin_v2",
-    "INetworkDefinition.add_plugin_v3",
-    "INetworkDefinition.mark_debug",
-    "IPluginRegistry.load_library",
-    "IPluginV2DynamicExt",
-    "IPluginV3",
-    "IProfiler",
-    "ITensor.set_dynamic_range",
-    "ParserError.node_name",
+    *("BuilderFlag.DISABLE_TIMING_CACHE", "BuilderFlag.EDITABLE_TIMING_CACHE", "DataType.BF16"),
+    *("DataType.FP8", "DataType.INT4", "DataType.INT64", "IBuilderConfig.hardware_compatibility_level"),
+    *("ICudaEngine.create_engine_inspector", "ILayer.precision", "INetworkDefinition.add_plugin_v2"),
+    *("INetworkDefinition.add_plugin_v3", "INetworkDefinition.mark_debug"),
+    *("IPluginRegistry.load_library", "IPluginV2DynamicExt", "IPluginV3", "IProfiler"),
+    *("ITensor.set_dynamic_range", "ParserError.node_name"),
 )
 _HEAD = """# Written by `make docs`; a test fails when it is out of date. Real bindings on a stub of NVIDIA's libraries.
 # A recipe: "yes", the adapter makes every call for it; "-", the cell is api_removed, and the last column has the names.

@@ -350,13 +350,6 @@ def test_the_line_tells_each_field_of_a_recipe(field: str) -> None:
     assert describe_recipe(Recipe(**{field: GIVEN[field]})) != describe_recipe(Recipe())
 
 
-def test_a_cell_that_finished_needs_no_signature() -> None:
-    here = cell()
-    judged = judge_cell(here, record(here))
-    assert judged.diagnosis is None
-    assert headline(judged) == judged.judgement.sentence
-
-
 def test_the_lines_to_paste_name_only_what_is_not_usual() -> None:
     assert pytest_command("a.b-c") == ["pytest", "matrix.yaml::a.b-c"]
     elsewhere = ["pytest", "ci/m.yaml::a.b-c", "--cases=mine"]

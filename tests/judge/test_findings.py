@@ -71,10 +71,7 @@ def test_a_reason_far_away_or_of_another_layer_is_none() -> None:
 
 def test_a_name_is_printed_without_the_end_of_its_sentence() -> None:
     for end in (
-        ".",
-        ".)",
-        ".).",
-        ".)\nSkipping this backend strategy.",
+        *(".", ".)", ".).", ".)\nSkipping this backend strategy."),
         " due to insufficient workspace. See verbose log for requested sizes.",
     ):
         found = explain("[E] Internal Error (Could not find any implementation for node /conv1/Conv" + end)

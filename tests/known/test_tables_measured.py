@@ -30,11 +30,8 @@ NOT_LISTED = {
         "q_plugin_dq.q-plugin-dq-int8-v3",
     },
     "trt106": {
-        "instance_norm.fp16-fp32-scale",
-        "low_precision_gemm.fp4",
-        "low_precision_gemm.fp4-weights",
-        "ort_output.contrib-rotary",
-        "ort_output.ort-int32-bias",
+        *("instance_norm.fp16-fp32-scale", "low_precision_gemm.fp4", "low_precision_gemm.fp4-weights"),
+        *("ort_output.contrib-rotary", "ort_output.ort-int32-bias"),
     },
 }
 
@@ -68,11 +65,8 @@ def test_what_a_table_blocks_was_refused_and_what_was_refused_is_blocked(name: s
 #: that hides what is ignored, scales that are network inputs.
 OTHERWISE = {
     "trt86": {
-        "resize_downsample_scales_linear_antialias",
-        "resize_downsample_sizes_linear_antialias",
-        "scatter_elements_with_reduction_min",
-        "shape_clip_end",
-        "shape_clip_start",
+        *("resize_downsample_scales_linear_antialias", "resize_downsample_sizes_linear_antialias"),
+        *("scatter_elements_with_reduction_min", "shape_clip_end", "shape_clip_start"),
     },
     "trt106": {
         "equal_uint8",

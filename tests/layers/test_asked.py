@@ -230,13 +230,7 @@ def test_a_graph_that_cannot_be_inferred_is_read_as_far_as_it_says() -> None:
 def test_a_node_that_lacks_its_tensors_asks_for_nothing() -> None:
     """An engine is to refuse such a model; the harness is not to fall over it."""
     for op in (
-        "MatMul",
-        "Conv",
-        "DequantizeLinear",
-        "TRT_FP8DequantizeLinear",
-        "Cast",
-        "Relu",
-        "QLinearConv",
+        *("MatMul", "Conv", "DequantizeLinear", "TRT_FP8DequantizeLinear", "Cast", "Relu", "QLinearConv"),
     ):
         node = helper.make_node(op, [], ["y"], name="/a")
         graph = helper.make_graph([node], "g", [], [])

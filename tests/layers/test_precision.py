@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from harness.layers.datatype import multiplied_in, precision_of
-from harness.layers.parse import parse_layers
-from harness.layers.precision import layer_precision, node_precision
+from harness.layers.parse import map_names, parse_layers
+from harness.layers.precision import attention_kernel, holds_attention, layer_precision, node_precision
 from harness.record.outcome import Layer, Node, TensorUse
 from harness.words import Precision
 from tests.layers.samples import nodes, text, verbose
@@ -248,3 +248,81 @@ def test_a_type_is_known_by_any_of_its_spellings(said: str, expected: str) -> No
 )
 def test_operands_say_what_is_multiplied_in(data: str, weights: str, expected: str) -> None:
     assert multiplied_in(Precision(data), Precision(weights)) == expected
+
+
+@pytest.mark.parametrize(
+    ("tactics", "kernel"),
+    [
+        (("__myl_ReshMove_0x126e", "_gemm_mha_v2_0x60d11ad198a59e816529b807c8535679"), "_gemm_mha_v2"),
+        (("fmha_v2_flash_attention_fp16_64_sm86_kernel",), "fmha_v2_flash_attention_fp16_64_sm86_kernel"),
+        (("__myelin_CASK_STUB", "__myl_MulMaxrSubExpSumDiv_0x5608"), ""),
+        # A word that only ends like it.
+        (("__myl_alphamha1_0x12",), ""),
+        (("", ""), None),
+        ((), None),
+    ],
+)
+def test_the_fused_kernel_is_known_by_its_name(tactics: tuple[str, ...], kernel: str | None) -> None:
+    layers = [Layer(f"layer{at}", "kgen", "fp16", tactic=tactic) for at, tactic in enumerate(tactics)]
+    assert attention_kernel(layers) == kernel
+
+
+@pytest.mark.parametrize(
+    ("operators", "held"),
+    [
+        (("MatMul", "Mul", "Softmax", "MatMul"), True),
+        (("Reshape", "Attention"), True),
+        (("MatMul", "Softmax"), False),
+        (("MatMul", "Relu", "MatMul"), False),
+    ],
+)
+def test_a_classifier_s_softmax_is_no_attention(operators: tuple[str, ...], held: bool) -> None:
+    assert holds_attention(operators) is held
+
+
+MODEL = nodes(
+    "Conv a", "Sigmoid b", "Mul c", "Conv a_1", "Relu a + b", "Add /x/Add", "Conv d (e)", "Conv conv"
+)
+
+
+@pytest.mark.parametrize(
+    ("layer", "expected"),
+    [
+        ("a", ("a",)),
+        ("a + PWN(PWN(b), c)", ("a", "b", "c")),
+        ("w + w_quant + conv + PWN(b, c)", ("b", "c", "conv")),
+        ("a_1", ("a_1",)),
+        ("a_2", ()),
+        ("aa", ()),
+        ("a + b", ("a + b",)),
+        ("a + b + c", ("c", "a + b")),
+        ("a || a_1", ("a", "a_1")),
+        ("PWN(d (e))", ("d (e)",)),
+        ("/x/Add", ("/x/Add",)),
+        ("/y/x/Add", ()),
+        ("a_myl0_3", ("a",)),
+        ("Reformatting CopyNode for Input Tensor 0 to a + b", ()),
+        ("Reformatted Input Tensor 0 to a", ()),
+        ("{ForeignNode[a...c]}", ("a", "b", "c")),
+        ("{ForeignNode[weight.1...c]}", ("c",)),
+        ("{ForeignNode[b...(Unnamed Layer* 3) [Shuffle]]}", ("b",)),
+        (
+            "{ForeignNode[b...a_1 + conv + (Unnamed Layer* 3) [Shuffle]]}",
+            tuple(node.name for node in MODEL[1:]),
+        ),
+        ("{ForeignNode[u...v]}", ()),
+        ("{ForeignNode[a]}", ("a",)),
+        ("{ForeignNode[b...c]} + conv", ("b", "c", "conv")),
+        ("", ()),
+    ],
+)
+def test_a_layer_name_gives_its_nodes_in_the_models_order(layer: str, expected: tuple[str, ...]) -> None:
+    assert map_names(layer, MODEL) == expected
+
+
+def test_no_nodes_give_no_names() -> None:
+    assert map_names("a + b", ()) == ()
+
+
+def test_a_node_without_a_name_never_matches() -> None:
+    assert map_names(" + ", nodes("Conv ")) == ()

@@ -233,13 +233,8 @@ def test_of_two_runners_whose_tactics_have_one_number_the_faster_counts() -> Non
 @pytest.mark.parametrize(
     "part",
     [
-        "Layer(a): b, Tactic: 1, ",
-        "Name: a, ",
-        "-",
-        "=",
-        "*",
-        "Adding reformat layer: Reformatted Input Tensor 0 to a (b) from ",
-        "Fusing a with ",
+        *("Layer(a): b, Tactic: 1, ", "Name: a, ", "-", "=", "*"),
+        *("Adding reformat layer: Reformatted Input Tensor 0 to a (b) from ", "Fusing a with "),
     ],
 )
 def test_a_line_that_is_nearly_right_all_along_takes_time_in_proportion(part: str) -> None:

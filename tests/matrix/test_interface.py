@@ -14,6 +14,8 @@ from tools.interface import sources
 from tools.interface.__main__ import TABLE, written
 from tools.interface.table import Fact, Listing, rows
 
+pytestmark = pytest.mark.unit
+
 #: The last version that each major has in the table of Python.
 STEPS = (("8.6.1", "10.0.1"), ("10.16.1", "11.0.0"))
 #: NVIDIA/TensorRT#4799 lists them.
@@ -27,7 +29,6 @@ def name(kind: str, full: str) -> Name:
     return interfaces()[kind].names[full]
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize(
     ("kind", "full", "has", "lacks"),
     [
@@ -57,14 +58,12 @@ def test_a_name_is_there_from_its_birth_to_its_end(
     assert {version: found.lacking(numbers(version)) for version in lacks} == lacks
 
 
-@pytest.mark.unit
 def test_the_version_that_took_a_name_or_brings_it_is_told() -> None:
     assert name("python", "BuilderFlag.FP16").changed("gone", numbers("11.4")) == "11.0.0"
     assert name("c++", "IBuilder.buildEngineWithConfig").changed("gone", numbers("10.2")) == "10.0.1"
     assert name("python", "Builder.build_engine_with_config").changed("new", numbers("10.0")) == "10.6.0"
 
 
-@pytest.mark.unit
 def test_a_member_is_found_by_the_class_that_inherits_it() -> None:
     found = interfaces()["python"].member("IConvolutionLayer", "precision")
     assert found
@@ -73,7 +72,6 @@ def test_a_member_is_found_by_the_class_that_inherits_it() -> None:
     assert interfaces()["python"].member("ILayer", "num_bindings") is None
 
 
-@pytest.mark.unit
 def test_arguments_that_came_or_went_are_known() -> None:
     found = {
         each.full: each.spans
@@ -84,7 +82,6 @@ def test_arguments_that_came_or_went_are_known() -> None:
     assert reader[0].spans == (("10.0.1", "11.0.0"),)
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize(("before", "after"), STEPS)
 def test_every_name_that_a_major_took_has_its_row_among_the_names(before: str, after: str) -> None:
     """A member whose class went with it needs none of its own."""
@@ -105,7 +102,6 @@ def test_every_name_that_a_major_took_has_its_row_among_the_names(before: str, a
     assert {row.since.partition(".")[0] for full in gone if (row := named(full))} == {major}
 
 
-@pytest.mark.unit
 def test_the_table_stays_small() -> None:
     assert TABLE.stat().st_size < 300_000
 
@@ -114,7 +110,6 @@ def fact(**fields: object) -> Fact:
     return Fact(**fields)  # type: ignore[arg-type]
 
 
-@pytest.mark.unit
 def test_lives_follow_from_what_each_version_lists() -> None:
     listings: dict[str, Listing] = {
         "1.0.0": {"A": fact(), "A.f": fact(arguments=("x",), note="Superseded by g. (A.h)"), "B": fact()},
@@ -197,7 +192,6 @@ def clone(tmp_path: Path) -> sources.Clone:
     return sources.Clone(tmp_path)
 
 
-@pytest.mark.unit
 def test_headers_give_public_members_enumerators_and_what_is_said_of_their_end(clone: sources.Clone) -> None:
     (release,) = clone.releases()
     assert release.version == "9.1.0"
@@ -218,7 +212,6 @@ def test_headers_give_public_members_enumerators_and_what_is_said_of_their_end(c
     }
 
 
-@pytest.mark.unit
 def test_options_and_plugins_are_those_that_the_sources_read_and_write(clone: sources.Clone) -> None:
     (release,) = clone.releases()
     assert {*sources.trtexec(clone, release)} == {"--fast", "--inputIOFormats"}

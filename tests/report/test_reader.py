@@ -190,12 +190,7 @@ def test_a_wrong_cell_is_reported_by_a_filled_text(read: Page) -> None:
     read.get_by_text("Report this cell as wrong").click()
     text = read.locator("#panel details[open] pre").inner_text()
     for part in (
-        "conv_silu.fp16-graph-trt86",
-        "TensorRT 8.6",
-        "H200",
-        "loses precision",
-        "trtexec",
-        "My GPU",
+        *("conv_silu.fp16-graph-trt86", "TensorRT 8.6", "H200", "loses precision", "trtexec", "My GPU"),
     ):
         assert part in text
     assert read.get_by_role("button", name="Copy the report").is_visible()

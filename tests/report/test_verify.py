@@ -75,11 +75,7 @@ def test_records_are_read_and_models_built_once(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     "name",
     [
-        "index.html",
-        "results.json",
-        "results.schema.json",
-        "results.csv",
-        "summary.md",
+        *("index.html", "results.json", "results.schema.json", "results.csv", "summary.md"),
         "models/conv_silu-qdq.onnx",
     ],
 )

@@ -246,13 +246,7 @@ def test_this_machine_behind_ssh_is_known_for_itself(sshd: Sshd) -> None:
     assert there.docker is not None
     assert there.docker.address == sshd.address
     same = (
-        "architecture",
-        "gpus",
-        "jetson",
-        "emulated",
-        "docker_elsewhere",
-        "wsl",
-        "render_groups",
+        *("architecture", "gpus", "jetson", "emulated", "docker_elsewhere", "wsl", "render_groups"),
         "machine",
     )
     assert {name: getattr(there, name) for name in same} == {name: getattr(here, name) for name in same}

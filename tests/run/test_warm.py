@@ -69,17 +69,8 @@ def test_a_process_a_cell_can_be_asked_for(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "do",
     [
-        "segfault",
-        "abort",
-        "exit",
-        "hang",
-        "eat",
-        "raise",
-        "leak",
-        "break_cuda",
-        "set_variable",
-        "orphan",
-        "flood",
+        *("segfault", "abort", "exit", "hang", "eat", "raise", "leak", "break_cuda", "set_variable"),
+        *("orphan", "flood"),
     ],
 )
 def test_an_accident_in_a_shared_child_costs_its_own_cell(bench: Bench, do: str) -> None:

@@ -21,15 +21,17 @@ from harness.case import Calibrator, Case, Variant, load_cases, measured
 from harness.case.graph_reader import subgraphs
 from harness.case.model import effective_name
 from harness.judge.cell import Judged, judge_cell
+from harness.judge.verdict import accepted_ms
 from harness.known.listed import State, Static
 from harness.matrix import load_matrix
 from harness.models import static
 from harness.models.deciding import Patterns, TooWide
 from harness.models.matches import Shape
 from harness.models.own.model import OwnModel, Wanted, own_case, own_model
-from harness.plan import Cell
+from harness.plan import Cell, all_cells
 from harness.record.outcome import Outcome, Stamps
-from harness.words import GOOD, Class
+from harness.share.submission import read
+from harness.words import GOOD, Class, Verdict
 from tests.told.variations import KINDS, renamed
 
 pytestmark = pytest.mark.unit
@@ -279,3 +281,31 @@ def test_a_graph_that_works_is_told_no_failure_even_if_it_were_unknown(target: s
             ):
                 found.add((each.id, target))
     assert found == {each for each in ALONE if each[1] == target}
+
+
+ARCHIVES = sorted((TOP / "reports" / "published" / "evidence").glob("*.jsonl.xz"))
+
+
+def test_the_evidence_of_both_columns_is_there() -> None:
+    assert sum(path.stat().st_size for path in ARCHIVES) < 5e6
+    cells = {record.cell for path in ARCHIVES for record in read(path).records}
+    assert {cell.rpartition("-")[2] for cell in cells} == {"trt86", "trt106"}
+
+
+@pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.name)
+def test_a_record_is_judged_as_it_was_accepted(path: Path) -> None:
+    archive = read(path)
+    assert archive.faults == ()
+    cells = {cell.id: cell for cell in all_cells(load_matrix(TOP / "matrix.yaml"), load_cases(TOP / "cases"))}
+    accepted = {each.place: each.cells for each in measured.read(TOP / "cases" / measured.FILE).measured}
+    for record in archive.records:
+        judged = judge_cell(cells[record.cell], record)
+        place = record.target, "9.0", record.stamps.environment["gpu"]
+        result = accepted[place][record.case, record.variant]
+        assert (record.cell, judged.classification.cls, judged.signature) == (record.cell, *result[:2])
+        assert (judged.classification.unverified, accepted_ms(result.cls, record)) == (
+            result.untold,
+            result.ms,
+        )
+        assert judged.judgement.verdict is not Verdict.REGRESSED
+        assert archive.log(str(record.log_sha256))
