@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -27,12 +28,15 @@ import pytest
 
 from harness.case.model import BUILDER_FLAGS, PARSER_FLAGS
 from harness.matrix import load_matrix
+from harness.matrix.interface import interfaces, numbers
 from harness.words import Engine
+from tests import needs
 from tests.contract import bindings, traces, written
 from tests.contract.bindings import ROOT, VERSIONS, Bindings
 from tests.contract.conftest import Probe
 from tests.contract.scenarios import NOWHERE, Scenario
 from tools.docs import stale
+from tools.interface import python
 
 pytestmark = pytest.mark.contract
 
@@ -186,3 +190,16 @@ def test_what_is_kept_of_the_probe_is_current(probe: Probe) -> None:
     kept = {path.relative_to(ROOT).as_posix() for path in (ROOT / traces.FOLDER).iterdir()}
     assert kept <= set(pages), "a page of calls that is written no more: delete it"
     assert sum(len(text) for name, text in pages.items() if name in kept) < MOST, "too much to review"
+
+
+@pytest.mark.parametrize("package", [python.PACKAGES[0], python.PACKAGES[-6], python.PACKAGES[-1]])
+def test_the_table_has_the_names_of_the_bindings(package: str, stub: Path) -> None:
+    needs.network()
+    here = python.bindings(package, stub)
+    known, version = interfaces()["python"], numbers(python.version_of(package))
+    has = {name.full for name in known.names.values() if not name.lacking(version)}
+    # What a base has now was the class's own.
+    inherited = {full for full in has - {*here} if known.names[full].owner in here}
+    assert {*here} <= has
+    assert has - {*here} - inherited == set()
+    assert len(inherited) < len(here) / 20

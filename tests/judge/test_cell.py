@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.case import Case, Expectation, Graph, Link, Precision, Recipe, Typing, Variant
-from harness.case.model import Calibrator, Library, Plugin, Profile
+from harness.case import Case, Expectation, Graph, Link, Precision, Recipe, Variant
 from harness.judge.cell import complaints, describe_recipe, failure_text, headline, judge_cell, pytest_command
 from harness.judge.diagnosis import notes
 from harness.judge.signatures import load_texts
@@ -20,6 +19,7 @@ from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome, ParserError, Stamps
 from harness.words import Basis, Class, Engine, Verdict
 from tests.near import SAME, near
+from tests.run.test_key import RECIPE
 
 pytestmark = pytest.mark.unit
 
@@ -331,23 +331,10 @@ def test_a_flood_is_cut_off() -> None:
     assert max(map(len, said)) == len("    ") + 300
 
 
-#: Who adds a field to a recipe says here what it may be, and in `describe_recipe` how it is told.
-GIVEN: dict[str, Any] = {
-    "typing": Typing.WEAK,
-    "flags": ("INT8",),
-    "calibrator": Calibrator("entropy"),
-    "parser_flags": (("NATIVE_INSTANCENORM", False),),
-    "mark_outputs": ("a",),
-    "plugin": Plugin("P", "fp32"),
-    "profiles": (Profile("x", (1, 3), (2, 3), (4, 3)),),
-    "workspace_mib": 5,
-    "libraries": (Library("libmine.so", "0" * 64),),
-}
-
-
 @pytest.mark.parametrize("field", [each.name for each in dataclasses.fields(Recipe)])
 def test_the_line_tells_each_field_of_a_recipe(field: str) -> None:
-    assert describe_recipe(Recipe(**{field: GIVEN[field]})) != describe_recipe(Recipe())
+    """Who adds one says in `describe_recipe` how it is told."""
+    assert describe_recipe(Recipe(**{field: RECIPE[field]})) != describe_recipe(Recipe())
 
 
 def test_the_lines_to_paste_name_only_what_is_not_usual() -> None:

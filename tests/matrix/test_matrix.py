@@ -199,11 +199,6 @@ def test_what_a_target_asks_of_slurm_fills_up_from_the_defaults_field_by_field(t
     assert load(tmp_path, target_text(GOOD)).target("trt86").slurm == Slurm()
 
 
-def test_where_a_target_runs_is_no_part_of_what_it_is(tmp_path: Path) -> None:
-    plain = load(tmp_path, target_text(GOOD)).sha256()
-    assert load(tmp_path, target_text(f"{GOOD}\nslurm: {{partition: gpus}}")).sha256() == plain
-
-
 def test_a_digest_pins_the_image_or_the_base_of_the_build(tmp_path: Path) -> None:
     digest = "sha256:" + "0a" * 32
     pulled = load(tmp_path, target_text(f"{GOOD}\ndigest: {digest}")).target("trt86")
@@ -449,6 +444,7 @@ def test_the_hash_is_of_what_decides_and_not_of_what_is_said_about_it() -> None:
     matrix = load_matrix(SHIPPED)
     first, *rest = matrix.targets
     noted = dataclasses.replace(first, notes="mended", label="Other", sources=(), line=99, host="ssh://orin")
+    noted = dataclasses.replace(noted, slurm=Slurm((("partition", "gpus"),)))
     assert dataclasses.replace(matrix, targets=(noted, *rest)).sha256() == matrix.sha256()
     advised = dataclasses.replace(first, needs=dataclasses.replace(first.needs, recommended=">=999"))
     assert dataclasses.replace(matrix, targets=(advised, *rest)).sha256() == matrix.sha256()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from harness.matrix import Build, Needs, Slurm, Target
 from harness.plan import Cell, all_cells
 from harness.record.outcome import OTHERS, Latency, Outcome
 from harness.record.speaking import todays
-from harness.run import key
+from harness.run import key, stamps
 from harness.run.key import answering, cell_key, keys_of, place_of, placed_in
 from harness.run.provision.host import Host
 from harness.run.provision.model import UNKNOWN, Environment, NotMade
 from harness.run.transport import HEEDED
 from tests.report import factory
+from tests.share.measured import git
 from tests.test_architecture import TABLE
 
 pytestmark = pytest.mark.unit
@@ -300,3 +302,32 @@ def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatc
     cells = [trusted, replace(confined, id="confined")]
     both = keys_of(cells, todays(cells))
     assert both["trusted"] != both["confined"]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(stamps, "TOP", tmp_path)
+    stamps.harness_commit.cache_clear()
+    yield tmp_path
+    stamps.harness_commit.cache_clear()
+
+
+def test_a_clean_checkout_gives_its_commit_and_a_changed_one_a_plus(checkout: Path) -> None:
+    """A document may change; what decides results may not go unnoticed."""
+    git(checkout, "init", "--quiet")
+    for name in ("matrix.yaml", "README.md"):
+        (checkout / name).write_text("a")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "--quiet", "-m", "a")
+    head = git(checkout, "rev-parse", "--short=12", "HEAD")
+    (checkout / "README.md").write_text("b")
+    assert stamps.harness_commit() == head
+    stamps.harness_commit.cache_clear()
+    (checkout / "matrix.yaml").write_text("b")
+    assert stamps.harness_commit() == f"{head}+"
+
+
+def test_an_installed_harness_has_none(checkout: Path) -> None:
+    """Also inside somebody else's repository."""
+    git(checkout.parent, "init", "--quiet")
+    assert stamps.harness_commit() == ""

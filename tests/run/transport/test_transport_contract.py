@@ -1,4 +1,4 @@
-"""What every transport promises, asked of each in turn through real agents."""
+"""What every transport promises, asked of each in turn through real agents; and that to a child process."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 import pytest
 
+from harness.errors import InfraError
 from harness.run.provision.model import Environment
 from harness.run.provision.prepare import start
-from harness.run.transport import AgentGoneError, ProcessTransport
+from harness.run.transport import AgentGoneError, ProcessTransport, agent_environment
 from tests import needs
+from tests.processes import alive, open_files
 from tests.run.provision.factory import target
 from tests.waiting import PATIENCE, wait_for
 
@@ -169,3 +172,60 @@ def test_the_callers_python_variables_stay_out(run: Starter, monkeypatch: pytest
     monkeypatch.setenv("TRT_COMPAT_SECRET", "1")
     transport = run("import os; print('PYTHONPATH' in os.environ, 'TRT_COMPAT_SECRET' in os.environ)")
     assert receive_all(transport).split() == [b"False", b"False"]
+
+
+GRANDCHILD = """
+import os, time
+child = os.fork()
+if child == 0:
+    time.sleep(600)
+os.write(1, str(child).encode())
+os._exit(0)
+"""
+
+
+def test_a_grandchild_neither_hides_the_end_nor_survives_the_close() -> None:
+    """A job's process that outlives the agent holds its pipes open."""
+    transport = ProcessTransport([sys.executable, "-c", GRANDCHILD])
+    child = int(transport.receive(PATIENCE))
+    assert transport.receive(PATIENCE) == b""
+    assert alive(child)
+    transport.close()
+    assert wait_for(lambda: not alive(child))
+
+
+def test_no_scratch_folder_and_no_descriptor_is_left(tmp_path: Path) -> None:
+    before = open_files()
+    transport = ProcessTransport([sys.executable, "-c", "import os; print(os.getcwd())"])
+    scratch = Path(transport.receive(PATIENCE).decode().strip())
+    assert scratch.is_dir()
+    transport.close()
+    assert not scratch.exists()
+    assert not open_files() - before
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_python_that_is_not_there_is_an_infrastructure_error() -> None:
+    with pytest.raises(InfraError, match="could not be started"):
+        ProcessTransport(["/nowhere/python"])
+
+
+def test_a_crash_leaves_no_core_dump() -> None:
+    code = "import sys, resource; sys.stdin.read(1); print(resource.getrlimit(resource.RLIMIT_CORE))"
+    transport = ProcessTransport([sys.executable, "-c", code])
+    transport.send(b"!")
+    assert transport.receive(PATIENCE).strip() == b"(0, 0)"
+    transport.close()
+
+
+@pytest.mark.unit
+def test_the_environment_is_what_an_engine_needs_and_its_gpus() -> None:
+    caller = {"PATH": "/bin", "LD_LIBRARY_PATH": "/cuda", "PYTHONPATH": "/x", "CUDA_VISIBLE_DEVICES": "0"}
+    assert agent_environment(caller, "/scratch", ("GPU-1", "GPU-2")) == {
+        "PATH": "/bin",
+        "LD_LIBRARY_PATH": "/cuda",
+        "LANG": "C.UTF-8",
+        "TMPDIR": "/scratch",
+        "CUDA_VISIBLE_DEVICES": "GPU-1,GPU-2",
+    }
+    assert agent_environment(caller, "/scratch", ())["CUDA_VISIBLE_DEVICES"] == "0"
