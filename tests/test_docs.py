@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from harness.case import Precision, load_cases
 from harness.cli import main
@@ -15,6 +16,7 @@ from harness.cli.main import _parse
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.store import Store
+from harness.report.writer import FILES
 from tests.cli import project
 from tests.fixtures import Capture, Patch
 from tools.docs import CHECK_PAGE, check_page, stale
@@ -118,13 +120,12 @@ def test_the_example_case_loads_and_plans(tmp_path: Path) -> None:
 
 def test_the_example_target_loads_and_plans(tmp_path: Path) -> None:
     """It is a valid one of seven lines, with cells of its own."""
-    (added,) = (text for text in blocks(CASES, "yaml") if "trt105:" in text)
-    # Who followed the README has it already.
-    text = (ROOT / "matrix.yaml").read_text(encoding="utf-8").replace(added, "")
+    (added,) = (text for text in blocks(CASES, "yaml") if "trt119:" in text)
+    text = (ROOT / "matrix.yaml").read_text(encoding="utf-8")
     path = tmp_path / "matrix.yaml"
     path.write_text(text.replace("\n  trt107:\n", f"\n{added}\n  trt107:\n"), encoding="utf-8")
     matrix = load_matrix(path)
-    assert "mish.qdq-trt105" in {cell.id for cell in all_cells(matrix, load_cases(ROOT / "cases"))}
+    assert "mish.qdq-trt119" in {cell.id for cell in all_cells(matrix, load_cases(ROOT / "cases"))}
     assert len(added.splitlines()) == 7
 
 
@@ -159,3 +160,12 @@ def test_the_files_that_a_page_names_are_there() -> None:
     }
     assert len(named) > 20
     assert sorted((page, name) for page, name in named if not (ROOT / name).is_file()) == []
+
+
+def test_the_readme_names_the_newest_version_and_the_docs_every_file_of_a_report() -> None:
+    newest = max(
+        Version(each.version) for each in load_matrix(ROOT / "matrix.yaml") if each.engine == "tensorrt"
+    )
+    assert f"to {newest.major}.{newest.minor}, Jetson" in README
+    for page in ("docs/results.md", "reports/README.md"):
+        assert [name for name in FILES if name not in (ROOT / page).read_text(encoding="utf-8")] == [], page

@@ -69,6 +69,10 @@ class Profile(Typed):
     maximum: tuple[int, ...]
 
 
+#: Fields that came when recipes had been hashed: left out where nothing is given, or every record would be stale.
+_LATER = ("libraries",)
+
+
 @dataclass(frozen=True)
 class Recipe(Typed):
     """How an engine is asked to build a graph.
@@ -90,10 +94,11 @@ class Recipe(Typed):
     libraries: tuple[Library, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the recipe as plain JSON data; it holds own data and libraries only if there are any."""
+        """Return the recipe as plain JSON data; own data, and fields of `_LATER`, stand there only if given."""
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
-        if not self.libraries:
-            del plain["libraries"]
+        for name in _LATER:
+            if not plain[name]:
+                del plain[name]
         if self.calibrator and not self.calibrator.data:
             del plain["calibrator"]["data"]
         return plain

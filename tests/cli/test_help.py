@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,9 @@ def test_verbs_that_build_a_model_take_every_option_of_building_it(verb: str) ->
     assert all(getattr(found, each.name) != each.default for each in fields(Building)), "give the new one too"
     assert list(words_of(found)) == words
     shapes = Shapes(optimum={"x": (1, 3)})
+    for each in fields(Building):
+        default: Any = {each.name: each.default}
+        assert replace(found, **default).wanted != found.wanted, each.name
     assert found.wanted == Wanted(Typing.WEAK, ("FP16",), shapes=shapes, max_rel=0.5, cosine=0.9)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -570,6 +571,18 @@ def test_no_rewrite_changes_the_model_that_it_is_given() -> None:
 
 def test_each_rewrite_has_one_row_of_the_table() -> None:
     assert sorted(each.name for each in REWRITES) == sorted(FUNCTIONS)
+
+
+def test_each_rewrite_is_proved_by_a_case_or_tried_here() -> None:
+    tried = Path(__file__).read_text(encoding="utf-8")
+    by_name = {
+        each.name: (f'"{each.name}"', getattr(FUNCTIONS[each.name], "__name__", "-")) for each in REWRITES
+    }
+    assert [
+        each.name
+        for each in REWRITES
+        if not each.proof and not any(word in tried for word in by_name[each.name])
+    ] == []
 
 
 @pytest.mark.parametrize("opset", [11, 13])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import inspect
 import json
 import shlex
 from pathlib import Path
@@ -52,6 +53,15 @@ def test_every_cell_has_a_line_or_a_recipe_and_never_both() -> None:
         assert bool(found.recipe) == ("trtexec" not in found.command), cell.id
         given += bool(found.recipe)
     assert given > 800
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Recipe), ids=lambda field: field.name)
+def test_each_field_of_a_recipe_is_read_by_the_program_and_decides_on_trtexec(
+    field: dataclasses.Field[Any],
+) -> None:
+    """A forgotten one would have people paste a line that builds another engine."""
+    assert f'["{field.name}"]' in REPRO.read_text() or field.name in {"plugin", "libraries"}
+    assert f"recipe.{field.name}" in Path(inspect.getfile(by_hand)).read_text()
 
 
 def test_the_program_is_python_of_the_oldest_image() -> None:

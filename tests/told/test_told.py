@@ -300,6 +300,7 @@ def test_a_record_is_judged_as_it_was_accepted(path: Path) -> None:
     accepted = {each.place: each.cells for each in measured.read(TOP / "cases" / measured.FILE).measured}
     for record in archive.records:
         judged = judge_cell(cells[record.cell], record)
+        assert record.stamps.recipe_sha256 == cells[record.cell].variant.recipe.sha256()
         place = record.target, "9.0", record.stamps.environment["gpu"]
         result = accepted[place][record.case, record.variant]
         assert (record.cell, judged.classification.cls, judged.signature) == (record.cell, *result[:2])
