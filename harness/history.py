@@ -66,7 +66,10 @@ class Stack:
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell in one run; `subject` is short for the hashes of model and recipe, `stack` an index."""
+    """One cell in one run; `subject` is short for the hashes of model and recipe, `stack` an index.
+
+    clock: that of the median where it is another than launches have, for only like medians are compared.
+    """
 
     case: str
     variant: str
@@ -76,6 +79,7 @@ class Entry:
     stack: int
     signature: str | None = None
     median_ms: float | None = None
+    clock: str | None = None
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,7 @@ def _entry(result: Judged, stack: int) -> Entry:
         signature=result.signature,
         # Five digits: CUDA events resolve half a microsecond, and the file is kept for years.
         median_ms=float(f"{samples[len(samples) // 2]:.5g}") if timed else None,
+        clock="cuda_graph" if latency and latency.clock == "cuda_graph" else None,
     )
 
 
@@ -331,7 +336,8 @@ def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
     line = [*past[: past.index(own[0])], *own]
     start, flaky = _streak(line), _flaky(own)
     first_seen, fixed_since = _ends(line)
-    medians = (each.entry.median_ms for each in own if each.entry.cls is own[-1].entry.cls)
+    alike = own[-1].entry.cls, own[-1].entry.clock
+    medians = (each.entry.median_ms for each in own if (each.entry.cls, each.entry.clock) == alike)
     return CellHistory(
         event="flaky" if flaky else _event(line, start),
         since=line[start].when,

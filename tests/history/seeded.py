@@ -32,7 +32,15 @@ def runs(
             when=day(number),
             stacks=(stacks[number] if stacks else STACK,),
             cells={
-                CELL: Entry("conv_silu", "qdq", "rtx17", cls, subject, 0, None, *medians[number : number + 1])
+                CELL: Entry(
+                    "conv_silu",
+                    "qdq",
+                    "rtx17",
+                    cls,
+                    subject,
+                    0,
+                    median_ms=medians[number] if medians else None,
+                )
             },
         )
         for number, cls in enumerate(classes)

@@ -134,6 +134,14 @@ def test_latency_is_compared_on_one_stack_alone(stacks: tuple[Stack, Stack]) -> 
     assert (found.latency.change, found.latency.runs) == (None, NEEDED)
 
 
+def test_a_latency_by_graph_is_not_held_to_one_by_launches() -> None:
+    records = runs([OK] * (NEEDED + 1), medians=[0.9] * NEEDED + [0.4])
+    assert past(records).latency
+    (cell,) = records[-1].cells
+    by_graph = dataclasses.replace(records[-1].cells[cell], clock="cuda_graph")
+    assert past((*records[:-1], dataclasses.replace(records[-1], cells={cell: by_graph}))).latency is None
+
+
 @pytest.mark.parametrize(
     ("medians", "change"),
     [
