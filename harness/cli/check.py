@@ -200,15 +200,13 @@ def _refuse_unwritable(options: argparse.Namespace) -> None:
         writable(options.html, "--html")
     for option in ("json", "output"):
         if getattr(options, option):
-            writable_file(getattr(options, option), f"--{option}")
+            writable_file(getattr(options, option), f"--{option}", options.models)
     if options.output:
-        _refuse_output(options.output, options)
+        _refuse_output(options)
 
 
-def _refuse_output(goal: Path, options: argparse.Namespace) -> None:
-    """Raise HandledError if --output does not say which model is meant, or names one that is checked."""
-    if any(goal.exists() and goal.samefile(each) for each in options.models):
-        raise HandledError(f"--output {goal}: is the model itself; give another place")
+def _refuse_output(options: argparse.Namespace) -> None:
+    """Raise HandledError if --output does not say which model is meant."""
     if bool(options.leave_float) == options.workarounds:
         raise HandledError(
             "--output is for what one of --leave-float and --try-workarounds found; give one of them"

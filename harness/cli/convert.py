@@ -58,7 +58,7 @@ def add_convert(command: argparse.ArgumentParser) -> None:
     """Add the model, what it is to be typed by, and the engines that are to show it."""
     command.description = (
         "Write a model whose graph carries its types: those that an older engine ran in, by its verbose build log, the "
-        "inspector's JSON, or a record; or a narrow float by NVIDIA's rules. Casts stand at borders alone, Q/DQ has "
+        "inspector's JSON, or a record; or a narrow float by rule. Casts stand at borders alone, Q/DQ has "
         "the scales of the calibration cache. It is then built and run by the strongly typed engines that are here. "
         "The exit code is 1 where a node runs coarser than it is typed, or numbers are off."
     )
@@ -73,10 +73,14 @@ def add_convert(command: argparse.ArgumentParser) -> None:
         help="a verbose build log, layers as JSON, or a cell's id in --reports, a folder or an archive of records",
     )
     types.add_argument(
-        "--fp16", dest="rules", action="store_const", const=Precision.FP16, help="FP16 by NVIDIA's rules"
+        "--fp16",
+        dest="rules",
+        action="store_const",
+        const=Precision.FP16,
+        help="FP16, but norms, softmax, reductions, powers and roots in FP32",
     )
     types.add_argument(
-        "--bf16", dest="rules", action="store_const", const=Precision.BF16, help="BF16 by NVIDIA's rules"
+        "--bf16", dest="rules", action="store_const", const=Precision.BF16, help="BF16 in the same way"
     )
     command.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="write the model there"
@@ -105,7 +109,11 @@ def add_convert(command: argparse.ArgumentParser) -> None:
 
 def do_convert(options: argparse.Namespace) -> int:
     """Write the converted model, and print what it promises and what engines make of it."""
-    writable_file(options.output, "-o")
+    writable_file(options.output, "-o", [options.model])
+    if options.calibration_cache and not options.account:
+        raise HandledError(
+            "--calibration-cache goes with --as: it has the scales of what an engine ran in INT8"
+        )
     targets = _targets(options)
     made, table = _converted(options)
     write_file(options.output, serialise(made.model))

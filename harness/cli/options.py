@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
@@ -249,11 +249,16 @@ def write_file(path: Path, data: bytes, cure: str = "give another file") -> None
         raise HandledError(f"{path}: cannot be written: {error.strerror}; {cure}") from error
 
 
-def writable_file(path: Path, option: str) -> None:
-    """Raise HandledError if a file cannot be written; leave its content, and write no byte into a pipe."""
+def writable_file(path: Path, option: str, models: Sequence[Path] = ()) -> None:
+    """Raise HandledError if a file cannot be written, or is one of the models that are read.
+
+    It leaves the file's content, and writes no byte into a pipe.
+    """
+    if path.is_file() and any(each.is_file() and path.samefile(each) for each in models):
+        raise HandledError(f"{option} {path}: is the model itself; give another file")
     try:
         if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            raise HandledError(f"{option} {path}: is a folder; name a file in it")
         if not path.exists():
             path.open("xb").close()
             path.unlink()

@@ -23,6 +23,7 @@ from harness.cli.options import (
     positive,
     words_of,
     writable,
+    writable_file,
     write_file,
 )
 from harness.cli.project import load_targets
@@ -119,7 +120,8 @@ class _Bench:
         """Look at the model, search, write and tell."""
         started, model = time.monotonic(), graph_of(own)
         before = len(model.graph.node)
-        _refuse_place(options.model, out)
+        writable(out.parent, "-o")
+        writable_file(out, "-o", [options.model])
         judged = self._first(model)
         if failed := [each.cell.target.name for each in of_made_up_sizes(own, judged)]:
             doing.say(sizes_doubted(failed, own.made_up))
@@ -198,14 +200,6 @@ def _refuse_untried(judged: Judged) -> NoReturn:
     raise InfraError(
         f"nothing can be said of a model on {judged.cell.target.name}: {judged.classification.reason}"
     )
-
-
-def _refuse_place(model: Path, out: Path) -> None:
-    writable(out.parent, "-o")
-    if out.is_dir():
-        raise HandledError(f"-o {out}: is a folder; name a file, as in -o {out / 'small.onnx'}")
-    if out.exists() and out.samefile(model):
-        raise HandledError(f"-o {out}: is the model itself; give another place")
 
 
 def _two(text: str) -> tuple[str, str]:

@@ -1,9 +1,9 @@
-"""An engine's own account, or NVIDIA's rules -> the type that each node of a model is to have.
+"""An engine's own account, or rules -> the type that each node of a model is to have.
 
 The account is a verbose log, the inspector's JSON, or a record of a cell. The tensors that enter a layer of INT8, and
-those that leave one that does not multiply, get Q/DQ with the scales of the calibration cache. NVIDIA's rules decide
-where an account is silent, inside a compiled region, if the engine had a narrow float at all: norms, softmax and
-reductions stay in FP32.
+those that leave one that does not multiply, get Q/DQ with the scales of the calibration cache. Rules decide where
+an account is silent, inside a compiled region, if the engine had a narrow float at all: norms, softmax, reductions,
+powers and roots stay in FP32, much as torch.autocast has it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LISTED = re.compile(
 )
 _EDGE = re.compile(r"(?P<name>[^ ](?:.(?!\), ))*?) \((?P<type>[A-Za-z0-9]+)\[[^\]]*\]\)(?:, |$)")
 _SCALE = re.compile(r"(?P<name>.*): (?P<bits>[0-9a-f]{1,8})")
-#: NVIDIA's rules: these stay in FP32 beside a narrow float.
+#: By rule these stay in FP32 beside a narrow float.
 _KEPT = re.compile(
     r"(?:Layer|Instance|Group|RMS|Lp|MeanVariance|SimplifiedLayer|SkipLayer)Normalization|(?:Log)?Softmax"
     r"|Reduce(?!Max|Min)\w+|GlobalLpPool|Pow|Exp|Log|Sqrt|CumSum|LogSumExp|LRN"
@@ -45,7 +45,7 @@ _KEPT = re.compile(
 #: The largest value of FP16.
 _LARGEST = 65504
 _OF_SHAPES = frozenset({"Shape", "Size"})
-_BY_RULE = "by NVIDIA's rules: {}"
+_BY_RULE = "by rule: {}"
 _NARROW = (Precision.FP16, Precision.BF16)
 _TAKEN = (*_NARROW, Precision.INT8)
 
@@ -179,7 +179,7 @@ def _scaled(graph: GraphReader, tensors: Iterable[str], scales: Mapping[str, flo
 
 
 def by_rules(model: onnx.ModelProto, narrow: Precision) -> Wishes:
-    """Return the types by NVIDIA's rules: a narrow float, but norms, softmax and reductions in FP32.
+    """Return the types by rule: a narrow float, but norms, softmax, reductions, powers and roots in FP32.
 
     So is a node between such alone, and one whose constants are beyond the range of FP16.
     """

@@ -69,4 +69,6 @@ def _append(path: str, event: dict[str, object]) -> None:
         finally:
             os.close(file)
     except OSError as error:
-        raise HandledError(f"{VARIABLE}={path}: cannot be written ({error.strerror})") from error
+        raise HandledError(
+            f"{VARIABLE}={path}: cannot be written ({error.strerror}); name another file"
+        ) from error

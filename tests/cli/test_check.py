@@ -86,7 +86,7 @@ def test_cases_that_were_only_found_cost_the_hints_when_they_are_another_tool_s(
     ("words", "said"),
     [
         (("--html", "m.onnx/page"), "give another folder with --html"),
-        (("--json", "cases"), "--json cases: cannot be written: Is a directory; give another file"),
+        (("--json", "cases"), "--json cases: is a folder; name a file in it"),
         (("--json", "nowhere/out.json"), "--json nowhere/out.json: cannot be written: No such file"),
         (
             ("--output", "nowhere/x.onnx", "--leave-float", "auto"),
@@ -94,7 +94,7 @@ def test_cases_that_were_only_found_cost_the_hints_when_they_are_another_tool_s(
         ),
         (
             ("--output", "m.onnx", "--leave-float", "auto"),
-            "--output m.onnx: is the model itself; give another place",
+            "--output m.onnx: is the model itself; give another file",
         ),
         (("--flag", "INT88"), "--flag names the builder flag 'INT88', which no version of TensorRT has"),
         (("--jobs", "0"), "'0' is no whole number from 1"),

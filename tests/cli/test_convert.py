@@ -61,9 +61,7 @@ def test_a_node_that_ran_narrow_and_cannot_be_typed_so_is_told(
     assert line.split()[1:6] == ["Conv", "ran", "int8", "now", "fp16"]
 
 
-def test_without_a_log_nvidias_rules_and_a_pattern_decide(
-    model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_log_rules_and_a_pattern_decide(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert called(model, "--fp16", "--keep-fp32", "act", "--json") == 0
     nodes = {each["node"]: each["typed"] for each in json.loads(capsys.readouterr().out)["nodes"]}
     assert nodes == {"conv": "fp16", "act": "fp32"}
@@ -127,3 +125,15 @@ def test_numbers_are_told_only_of_a_model_that_was_held_to_the_old_one(model: Pa
     held, unheld = Rebuilt(judged, {}), Rebuilt(judged, {}, "the evaluator lacks Conv")
     assert (held.broken, "0.50000" in str(held)) == (True, True)
     assert (unheld.broken, str(unheld).endswith("the evaluator lacks Conv")) == (False, True)
+
+
+def test_the_old_model_is_never_overwritten(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = model.read_bytes()
+    assert main(["convert", str(model), "--fp16", "-o", str(model), "--on", "none"]) == 2
+    assert "is the model itself" in capsys.readouterr().err
+    assert model.read_bytes() == before
+
+
+def test_a_cache_without_an_account_is_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called(model, "--fp16", "--calibration-cache", str(model.with_name("calib.cache"))) == 2
+    assert "--calibration-cache goes with --as" in capsys.readouterr().err

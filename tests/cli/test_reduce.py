@@ -117,8 +117,8 @@ def test_the_model_itself_is_never_overwritten(folder: Path, capsys: Capture) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-o", "."), "-o .: is a folder; name a file, as in -o small.onnx"),
-        (("-o", "made"), "-o made: is a folder; name a file, as in -o made/small.onnx"),
+        (("-o", "."), "-o .: is a folder; name a file in it"),
+        (("-o", "made"), "-o made: is a folder; name a file in it"),
         (
             ("-o", "model.onnx/x.onnx"),
             "model.onnx: cannot be written: File exists; give another folder with -o",

@@ -1,4 +1,4 @@
-"""What an engine's account says of each node, and NVIDIA's rules where there is none."""
+"""What an engine's account says of each node, and the rules where there is none."""
 
 from __future__ import annotations
 
