@@ -59,16 +59,14 @@ def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Ite
 
 def _asked(event: AllAnswered, options: argparse.Namespace) -> Iterator[str]:
     """Yield what is left to ask of a model that fails, or why nothing was asked of one that does not."""
-    label, none = event.asking.model.label, "no target that ran"
+    label = event.asking.model.label
     if event.asking.troubled:
         engines = [each for each in event.asking.before if not each.judged.cell.target.traits.baseline]
         if not options.workarounds and any(each.troubles for each in engines):
             yield f"{label}: --try-workarounds tries every known way round on it"
         return
-    if options.leave_float == "auto":
-        yield f"{label}: nothing is to be left in floating point: {none} loses anything"
     if options.workarounds and not event.asking.untold:
-        yield f"{label}: no workaround is needed: {none} fails to build it or loses anything"
+        yield f"{label}: no workaround is needed: no target that ran fails to build it or loses anything"
 
 
 def head(model: OwnModel) -> Iterator[str]:

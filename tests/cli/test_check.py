@@ -89,11 +89,11 @@ def test_cases_that_were_only_found_cost_the_hints_when_they_are_another_tool_s(
         (("--json", "cases"), "--json cases: is a folder; name a file in it"),
         (("--json", "nowhere/out.json"), "--json nowhere/out.json: cannot be written: No such file"),
         (
-            ("--output", "nowhere/x.onnx", "--leave-float", "auto"),
+            ("--output", "nowhere/x.onnx", "--try-workarounds"),
             "--output nowhere/x.onnx: cannot be written",
         ),
         (
-            ("--output", "m.onnx", "--leave-float", "auto"),
+            ("--output", "m.onnx", "--try-workarounds"),
             "--output m.onnx: is the model itself; give another file",
         ),
         (("--flag", "INT88"), "--flag names the builder flag 'INT88', which no version of TensorRT has"),
@@ -111,7 +111,7 @@ def test_what_cannot_be_written_or_asked_is_refused_before_anything_runs(
 
 def test_a_report_may_be_made_in_the_folder_that_the_same_command_makes(ran: list[str]) -> None:
     """And what was only to be tried beforehand is not there afterwards."""
-    words = ("--output", "new.onnx", "--leave-float", "auto", "--json", "page/out.json", "--html", "page")
+    words = ("--output", "new.onnx", "--try-workarounds", "--json", "page/out.json", "--html", "page")
     assert check(*words) == 3
     assert ran == ["ran"]
     assert Path("page/out.json").read_bytes() == Path("page/results.json").read_bytes()
