@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,10 @@ from harness.models.rewrites.exact import finite_clip, name_axes, opset_17, scat
 from harness.models.rewrites.floats import float_weights, half, half_deconvolution, half_products, in_half
 from harness.models.rewrites.folded import fold
 from harness.models.rewrites.quantised import (
-    behind_activation,
     concat_after,
     dequantise_weights,
     float_bias,
     float_scalars,
-    mark_output,
     scalar_scale,
     undo_dynamic,
     zero_points,
@@ -310,48 +308,10 @@ def test_q_dq_of_a_zero_point_is_not_moved_behind_a_concat() -> None:
     assert concat_after(g.model(), ()) is None
 
 
-def test_q_dq_goes_behind_an_activation() -> None:
-    model = convolution(silu=True, opset=14)
-    moved = behind_activation(model, ())
-    assert off(model, moved) < 0.05
-    # Nothing reads what the activation gives but the network's output: no Q/DQ is needed there.
-    assert operators(moved or model)[-3:] == ["Conv", "Sigmoid", "Mul"]
-    read = network("plain", depth=4)
-    pairs = operators(read).count("QuantizeLinear")
-    between = _between_conv_and_relu(read)
-    again = behind_activation(between, ())
-    assert off(between, again) == 0
-    assert (
-        operators(between).count("QuantizeLinear")
-        == operators(again or read).count("QuantizeLinear")
-        == pairs + 1
-    )
-    assert behind_activation(convolution(), ()) is None
-
-
-def _between_conv_and_relu(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Put a Q/DQ pair between the first convolution of a network that has an Add behind its ReLU, and that ReLU."""
-    for node in model.graph.node:
-        if node.name == "/back0b/Relu":
-            source, node.input[0] = node.input[0], "pair"
-            index = list(model.graph.node).index(node)
-    held = ["/back0b/input_scale", "/back0b/input_zero_point"]
-    model.graph.node.insert(index, helper.make_node("QuantizeLinear", [source, *held], ["narrow"], name="/q"))
-    model.graph.node.insert(
-        index + 1, helper.make_node("DequantizeLinear", ["narrow", *held], ["pair"], name="/dq")
-    )
-    return model
-
-
-def test_only_what_is_blamed_is_kept_from_being_fused() -> None:
+def test_only_what_is_blamed_gets_float_weights() -> None:
     model = network("plain", depth=4)
-    blamed: Collection[str] = ["/front0a/Conv"]
-    marked = mark_output(model, blamed)
-    assert off(model, marked) == 0
-    assert [value.name for value in (marked or model).graph.output][1:] == ["/front0a/Conv_output_0"]
-    floated = float_weights(model, blamed)
-    assert precisions(floated) == ["", "int8", "int8", "int8"]
-    for rewrite in (mark_output, float_weights, half_products):
+    assert precisions(float_weights(model, ["/front0a/Conv"])) == ["", "int8", "int8", "int8"]
+    for rewrite in (float_weights, half_products):
         assert rewrite(model, ()) is None
 
 
