@@ -256,8 +256,7 @@ def _short(text: str) -> str:
 def _static(answers: Sequence[Answer], *, several: bool) -> Iterator[str]:
     """Yield a line for each group of targets with one answer, and its findings, for cells that did not run here.
 
-    An engine that was built and not run has only claims about running here. A cleared model comes with reports on
-    another platform.
+    An engine that was built and not run has only claims about running here.
     """
     shown = [(each, found) for each in answers if (found := _findings(each))]
     groups = _grouped(((each.model, *found), each.target) for each, found in shown)
@@ -278,7 +277,7 @@ def _findings(answer: Answer) -> tuple[str, ...]:
     if answer.judged.outcome.ran or silent or (here and not findings):
         return ()
     remark = "" if here else static.remark
-    return (wanted, *_kinds(findings), *_kinds(static.elsewhere), *filter(None, [remark]))
+    return (wanted, *_kinds(findings), *filter(None, [remark]))
 
 
 def _kinds(findings: Sequence[Objection]) -> Iterator[str]:

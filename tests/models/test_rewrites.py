@@ -61,11 +61,9 @@ def precisions(model: onnx.ModelProto | None, op: str = "Conv") -> list[str]:
     return [node.precision for node in asked(model) if node.op == op]
 
 
-def convolution(
-    *, vector: bool = False, int32_bias: bool = False, opset: int = 13, silu: bool = False
-) -> onnx.ModelProto:
-    """Return an INT8 convolution, its bias, and SiLU behind it where that is asked."""
-    g = Graph("convolution", opset=opset)
+def convolution(*, vector: bool = False, int32_bias: bool = False) -> onnx.ModelProto:
+    """Return an INT8 convolution and its bias."""
+    g = Graph("convolution")
     x = g.qdq(g.input("x", [1, 4, 6, 6]), name="/x", scale=[0.02] if vector else 0.02)
     weight = g.weight_qdq(g.weight("w", (4, 4, 3, 3)), name="/w")
     bias = g.weight("b", (4,), spread=0.1)
@@ -73,11 +71,7 @@ def convolution(
         stored = g.constant("b_quantised", [5, -3, 2, 7], [4], TensorProto.INT32)
         scales = g.constant("b_scale", [0.01, 0.02, 0.01, 0.03], [4])
         bias = g.node("DequantizeLinear", [stored, scales], name="/b", axis=0)
-    y = g.conv(x, weight, name="/conv", bias=bias)
-    if silu:
-        y = g.qdq(y, name="/y", scale=0.02)
-        y = g.node("Mul", [y, g.node("Sigmoid", [y], name="/sigmoid")], name="/mul")
-    g.output(y, [1, 4, 6, 6])
+    g.output(g.conv(x, weight, name="/conv", bias=bias), [1, 4, 6, 6])
     return g.model()
 
 
