@@ -5,7 +5,7 @@ the same precision asked of it, fed alike, and with the same attributes that cha
 unless the case itself has the same pattern in two sizes that fare unlike.
 
 Traits are the conditions of a node that may decide how an engine takes it. A trait has the same value in a graph of
-other names, another batch or other sizes, but for the last ones, which tell sizes themselves.
+other names, another batch or other sizes, but for the last one, which tells sizes themselves.
 """
 
 from __future__ import annotations
