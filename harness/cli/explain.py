@@ -26,8 +26,7 @@ from harness.judge.reasons import BuiltLayer, LayerChange, built_layers, changes
 from harness.judge.tables import explain
 from harness.layers.names import is_region
 from harness.layers.tactics import TacticsReader
-from harness.report.asking import answer
-from harness.report.lexicon import lexicon
+from harness.report.asking import answering
 from harness.report.model import content, load_results
 from harness.text import clip
 from harness.words import said
@@ -101,7 +100,7 @@ def _asked(options: argparse.Namespace) -> int:
         said = results.step(*sides).headline
         return functools.reduce(lambda text, name: text.replace(name, shorts[name]), sides, said)
 
-    found = answer(lexicon(data), data, options.file, headline)
+    found = answering(data, headline)(options.file)
     if options.json:
         print(json.dumps({"lines": [asdict(line) for line in found.lines], "step": found.step}, indent=2))
     else:

@@ -29,7 +29,7 @@ from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import further_rows
 from harness.report.labels import bucket
 from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, SELDOM, Reported, Results
-from harness.report.page import own_pages, render
+from harness.report.page import render
 from harness.report.results import Commands, Models, layer_files, of_outcomes, results_of, run_records
 from harness.report.summary import summary
 from harness.text import visible
@@ -118,11 +118,6 @@ def write_report(
         # Another process may write the same report.
         left.unlink(missing_ok=True)
     return written
-
-
-def write_pages(results: Results, folder: Path) -> tuple[Path, ...]:
-    """Write a page for each error and each case beside the report in a folder; raises as `write_report`."""
-    return write_files(folder, {name: text.encode() for name, text in own_pages(results).items()})
 
 
 def model_files(models: Models) -> dict[str, bytes]:
