@@ -17,7 +17,7 @@ from harness.report.model import load_results, results_file
 from harness.report.verify import verify_published, verify_report
 from harness.report.writer import write_report as write_report_of
 from harness.run.commands import published_lines
-from harness.suites.report import build_suites, suite_folders, verify_suites
+from harness.suites.report import build_suites, suite_folders
 from harness.text import grouped
 from harness.words import UNJUDGED
 
@@ -143,15 +143,14 @@ def do_verify(options: argparse.Namespace) -> int:
     project = built(load_project(options), options)
     # A line that is no record is among the faults.
     store = Store(options.reports, tell=lambda _: None)
-    alone = results_file(options.reports).is_file() and not store.holds_records
-    if not alone:
+    alone = not store.holds_records
+    if alone and not results_file(options.reports).is_file():
         _need_records(options.reports)
-    faults = verify_suites(project.matrix, options.reports)
-    if store.holds_records:
+    if alone:
+        faults = verify_published(project.matrix, project.cases, options.reports)
+    else:
         lines = published_lines(project.matrix)
-        faults = verify_report(project.matrix, project.cases, store, options.reports, lines) + faults
-    elif alone:
-        faults = verify_published(project.matrix, project.cases, options.reports) + faults
+        faults = verify_report(project.matrix, project.cases, store, options.reports, lines)
     for fault in faults:
         print(fault)
     whole = f"consistent{'; without records the page is not checked' if alone else ''}"

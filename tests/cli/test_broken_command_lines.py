@@ -107,7 +107,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     ),
     "a name too long": (nothing, ["verify", "--reports", "r" * 400], "rrr...: is too long a name"),
     "via podman": (nothing, ["run", "--via", "podman"], "invalid choice: 'podman'"),
-    "list what": (nothing, ["list", "cels"], "'cels' is none of cells, variants, targets"),
+    "list what": (nothing, ["list", "cels"], "'cels' is none of cells, targets"),
     "expression": (
         nothing,
         ["list", "-k", "toy and (ort131"],

@@ -12,13 +12,11 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.api import Checked
 from harness.case import Profile, Recipe
 from harness.judge.cell import Judged
 from harness.known.further import Further
 from harness.layers.asked import asked
 from harness.models.answers import Answer, kept
-from harness.models.blockers import blockers
 from harness.models.further import Asking, Questions, quantised_nodes
 from harness.models.own.model import Wanted, own_model
 from harness.models.rewrites import REWRITES, unquantised
@@ -227,12 +225,3 @@ def test_a_node_of_which_no_layer_tells_is_blamed_by_workarounds_too() -> None:
 def test_what_is_not_asked_or_needs_no_answer_is_null() -> None:
     assert asked_of(lambda _: {}, Questions(workarounds=True)) == ()
     assert asked_of(refuses("/front0a/Conv"), Questions(blockers=False)) == ()
-
-
-def test_a_checked_model_has_what_was_tried() -> None:
-    model = blocked()
-    before = judged(model, **refused(("/TopK", "TopK", "K <is> large")))
-    found = blockers(model, before, lambda part, _: judged(part), clock=lambda: 0.0)
-    shown = Checked("m", (Answer(before).with_further(blockers=found),))
-    assert shown.tried("new").blockers is found
-    assert Checked("m", (Answer(before),)).tried("new").blockers is None
