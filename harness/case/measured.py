@@ -50,7 +50,7 @@ from packaging.version import InvalidVersion, Version
 from harness.case.claims import Expectation
 from harness.case.floor import Asked
 from harness.case.model import Case, Variant
-from harness.document import Document, Form, Place, Problem, checked
+from harness.document import Document, Form, Place, Problem, checked_data
 from harness.text import did_you_mean, grouped
 from harness.words import UNJUDGED, Basis, Class, Engine, Precision
 
@@ -154,7 +154,7 @@ def read(path: Path) -> Baseline:
     """Return what a file holds, if there is one; raises HandledError with the line that is wrong."""
     if not path.exists():
         return Baseline()
-    data = checked(path, FORM, _problems).data
+    data = checked_data(path, FORM, _problems)
     asked = {
         (case, variant): tuple(_asked(kinds))
         for case, of_case in data.get(_ASKED, {}).items()
