@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from harness.bounded import check_file
 from harness.case import load_cases
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION, REPORTS
-from harness.cli.project import results_path
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.complaints import INPUT, MODEL
@@ -28,9 +27,6 @@ from harness.judge.reasons import BuiltLayer, LayerChange, built_layers, changes
 from harness.judge.tables import explain
 from harness.layers.names import is_region
 from harness.layers.tactics import TacticsReader
-from harness.report.asking import answer
-from harness.report.lexicon import lexicon
-from harness.report.model import content, load_results
 from harness.shipped import shipped
 from harness.text import clip
 from harness.words import said
@@ -100,6 +96,11 @@ def do_explain(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace) -> int:
     """Print the answer to a question, from a report; the published one if there is no other."""
+    from harness.cli.project import results_path  # noqa: PLC0415  (they take their time, and a log needs none)
+    from harness.report.asking import answer  # noqa: PLC0415
+    from harness.report.lexicon import lexicon  # noqa: PLC0415
+    from harness.report.model import content, load_results  # noqa: PLC0415
+
     path = results_path(options)
     results, data = load_results(path), json.loads(content(path))
     shorts = {target.id: target.short for target in results.targets}
