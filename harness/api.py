@@ -3,7 +3,7 @@
     from harness import check, load_results, measure
 
     found = check("model.onnx", targets=["rtx16", "rtx17"])
-    found["rtx16"].classification.cls, found["rtx16"].signature
+    found["rtx16"].known.cls, found["rtx16"].judged.signature
     found.worse("rtx17", "rtx16")
 
 It prints no line. A mistake raises `HandledError`, trouble of the machinery `InfraError`; the result of a model on a
@@ -13,20 +13,17 @@ target never raises: it is in the result.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 from harness.case import load_cases
 from harness.errors import HandledError, InfraError
-from harness.judge.cell import Judged
 from harness.judge.tables import explain
-from harness.known.further import Further
-from harness.known.listed import Static
 from harness.matrix import Target, load_matrix
-from harness.models.answers import Answer, ModelStep, NodeChange, Trouble, changes, coverage, median_ms
+from harness.models.answers import Answer, ModelStep, Trouble
 from harness.models.checking import Begun, Check, Event
 from harness.models.own.model import OwnModel
 from harness.models.trying import run_models
@@ -54,88 +51,22 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Checked:
-    """The answers for one model on each target, in the matrix's order; `assumed` are sentences on assumptions."""
+    """The answer for one model by target, in the matrix's order; `assumed` are sentences on assumptions."""
 
     model: str
-    answers: tuple[Answer, ...]
+    answers: Mapping[str, Answer] = field(repr=False)
     assumed: tuple[str, ...] = ()
 
-    @property
-    def results(self) -> tuple[Judged, ...]:
-        """Return the judged record of the model on each target."""
-        return tuple(each.judged for each in self.answers)
-
-    @property
-    def static(self) -> Mapping[str, Static]:
-        """Return by target the facts known without a run: a `state`, and the `findings` that lead to it."""
-        return {each.target: each.static for each in self.answers}
-
-    def answer(self, target: str) -> Answer:
-        """Return the answer of a target; KeyError for one that was not asked."""
-        found = {each.target: each for each in self.answers}
-        if target not in found:
-            raise KeyError(f"{target!r} was not asked; {did_you_mean(target, found)}")
-        return found[target]
-
-    def __getitem__(self, target: str) -> Judged:
-        return self.answer(target).judged
-
-    def __repr__(self) -> str:
-        told = ", ".join(f"{each.target} {each.judged.classification.cls}" for each in self.answers)
-        return f"<Checked {self.model}: {told or 'no target'}>"
-
-    def __iter__(self) -> Iterator[Judged]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.answers)
-
-    def ran(self, target: str) -> bool:
-        """Tell whether a target answered: it can run here, and no machinery failed."""
-        return self.answer(target).ran
-
-    def troubles(self, target: str) -> frozenset[Trouble]:
-        """Return the troubles on a target, without a run too: "build", "int8-loss", "numbers"."""
-        return self.answer(target).troubles
+    def __getitem__(self, target: str) -> Answer:
+        if target not in self.answers:
+            raise KeyError(f"{target!r} was not asked; {did_you_mean(target, self.answers)}")
+        return self.answers[target]
 
     def worse(self, before: str, after: str) -> frozenset[Trouble]:
-        """Return the troubles that get worse from one target to another."""
-        return ModelStep(self.answer(before), self.answer(after)).worse
-
-    def changes(self, before: str, after: str) -> tuple[NodeChange, ...]:
-        """Return the nodes that run in another precision on the later target than on the earlier one."""
-        return changes(self[before], self[after])
-
-    def tried(self, target: str) -> Further:
-        """Return the tries on a target beyond the model as it is; a field is None if its question was not asked."""
-        return self.answer(target).further
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a plain row for each target.
-
-        `precision` is the narrow type that nodes are to run in, None for no such node, and `kept` of `wanted` nodes do.
-        `median_ms` is None without timed runs.
-        """
-        return list(map(_row, self.results))
-
-
-def _row(judged: Judged) -> dict[str, Any]:
-    found, kept = judged.diagnosis, coverage(judged)
-    return {
-        "target": judged.cell.target.name,
-        "version": judged.cell.target.version,
-        "class": str(judged.classification.cls),
-        "signature": judged.signature,
-        "operator": found.operator if found else "",
-        "node": found.node if found else "",
-        "precision": str(kept[0]) if kept else None,
-        "kept": kept[1] if kept else 0,
-        "wanted": kept[2] if kept else 0,
-        "median_ms": median_ms(judged),
-        "reason": judged.classification.reason,
-    }
+        """Return the troubles that get worse from one target to another: "build", "int8-loss", "numbers"."""
+        return ModelStep(self[before], self[after]).worse
 
 
 _Options = ParamSpec("_Options")
@@ -154,8 +85,8 @@ def _checked(make: Callable[_Options, Check]) -> Callable[_Options, Checked]:
                 if len(models) > 1:
                     raise HandledError(f"{len(models)} models are named; check them one by one")
 
-        answers = make(*model, **options).run(tell)
-        return Checked(models[0].label, tuple(answers), models[0].assumed)
+        answers = {each.target: each for each in make(*model, **options).run(tell)}
+        return Checked(models[0].label, answers, models[0].assumed)
 
     check.__name__ = check.__qualname__ = "check"
     return check

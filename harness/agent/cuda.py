@@ -35,7 +35,6 @@ _SIGNATURES: Dict[str, List[Any]] = {
     "cuMemFree_v2": [c_uint64],
     "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
     "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, c_void_p],
-    "cuMemcpyDtoDAsync_v2": [c_uint64, c_uint64, c_size_t, c_void_p],
     "cuMemHostAlloc": [c_void_p, c_size_t, c_uint],
     "cuMemFreeHost": [c_void_p],
     "cuMemsetD8Async": [c_uint64, ctypes.c_ubyte, c_size_t, c_void_p],
@@ -47,12 +46,6 @@ _SIGNATURES: Dict[str, List[Any]] = {
     "cuEventSynchronize": [c_void_p],
     "cuEventElapsedTime": [c_void_p, c_void_p, c_void_p],
     "cuEventDestroy_v2": [c_void_p],
-    "cuGetErrorName": [c_int, c_void_p],
-    "cuGetErrorString": [c_int, c_void_p],
-}
-
-#: Those that a driver before CUDA 11.4 lacks: it captures no graph.
-_GRAPHS: Dict[str, List[Any]] = {
     "cuStreamBeginCapture_v2": [c_void_p, c_int],
     "cuStreamEndCapture": [c_void_p, c_void_p],
     "cuGraphInstantiateWithFlags": [c_void_p, c_void_p, c_uint64],
@@ -65,23 +58,8 @@ _NON_BLOCKING = 1
 #: CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: an engine's other threads may go on.
 _THREAD_LOCAL = 1
 
-#: Names and meanings of error codes; the runtime's numbers and the driver's are the same. Sources:
-#: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html, and for 35, the runtime's alone,
-#: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html.
-_NAMES: Dict[int, str] = {
-    2: "CUDA_ERROR_OUT_OF_MEMORY",
-    34: "CUDA_ERROR_STUB_LIBRARY",
-    35: "cudaErrorInsufficientDriver",
-    46: "CUDA_ERROR_DEVICE_UNAVAILABLE",
-    100: "CUDA_ERROR_NO_DEVICE",
-    101: "CUDA_ERROR_INVALID_DEVICE",
-    222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-    801: "CUDA_ERROR_NOT_SUPPORTED",
-    802: "CUDA_ERROR_SYSTEM_NOT_READY",
-    803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-    804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-    999: "CUDA_ERROR_UNKNOWN",
-}
+#: What to do about an error's code; the runtime's numbers and the driver's are the same, 35 is the runtime's alone:
+#: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html.
 _ADVICE: Dict[int, str] = {
     2: "the GPU has no memory left: end what holds it (nvidia-smi lists it), or set CUDA_VISIBLE_DEVICES to another",
     34: "libcuda.so.1 is the toolkit's stub and not the driver's: take the folder of stubs off the library path",
@@ -130,25 +108,19 @@ class Driver:
             self._library = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise NoDriver("no NVIDIA driver: %s" % error) from error
-        self._declare(_SIGNATURES)
+        for name, arguments in _SIGNATURES.items():
+            if hasattr(self._library, name):
+                # Without argtypes ctypes cuts a pointer to 32 bits.
+                getattr(self._library, name).argtypes = arguments
         self.call("cuInit", 0)
 
-    def _declare(self, signatures: Dict[str, List[Any]]) -> None:
-        for name, arguments in signatures.items():
-            function = getattr(self._library, name, None)
-            if function is None:
-                raise CudaError("the driver has no %s: it is too old" % name)
-            # Without argtypes ctypes cuts a pointer to 32 bits.
-            function.argtypes = arguments
-            function.restype = c_int
-
-    def need_graphs(self) -> None:
-        """Raise CudaError unless this driver captures graphs."""
-        self._declare(_GRAPHS)
-
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a driver function; raises CudaError unless it returns success."""
-        code = getattr(self._library, name)(*arguments)
+        """Call a driver function; raises CudaError unless it is there and returns success."""
+        function = getattr(self._library, name, None)
+        if function is None:
+            # Before CUDA 11.4 a driver captures no graph.
+            raise CudaError("the driver has no %s: it is too old" % name)
+        code = function(*arguments)
         if code:
             error = CudaError("%s: %s" % (name, self._describe(code)))
             error.advice = advice(code)
@@ -159,8 +131,11 @@ class Driver:
         name, text = c_char_p(), c_char_p()
         self._library.cuGetErrorName(code, byref(name))
         self._library.cuGetErrorString(code, byref(text))
-        known = _NAMES.get(code, "unknown error").encode()
-        return "%d %s (%s)" % (code, (name.value or known).decode(), (text.value or b"no text").decode())
+        return "%d %s (%s)" % (
+            code,
+            (name.value or b"unknown error").decode(),
+            (text.value or b"no text").decode(),
+        )
 
     def number(self, name: str, *arguments: Any, kind: Any = c_int) -> int:
         """Call a function whose first parameter receives a number, and return that."""
@@ -346,7 +321,6 @@ class CudaGraph:
         self._device, self._driver = device, device.driver
         self._runs = c_void_p()
         graph = c_void_p()
-        self._driver.need_graphs()
         self._driver.call("cuStreamBeginCapture_v2", device.stream, _THREAD_LOCAL)
         try:
             work()
@@ -387,7 +361,7 @@ def left_behind() -> str:
     else:
         code = library.cuCtxSynchronize()
         if code not in _FINE:
-            errors.append("cuCtxSynchronize: %d %s" % (code, _NAMES.get(code, "")))
+            errors.append("cuCtxSynchronize: %d" % code)
     found = errors[0] if errors else ""
     errors.clear()
     return found

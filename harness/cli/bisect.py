@@ -17,18 +17,8 @@ from harness.cli.terminal import Doing
 from harness.errors import InfraError
 from harness.judge.cell import Judged
 from harness.matrix import Target
-from harness.models.answers import median_ms, ran, sizes_doubted
-from harness.models.bisect import (
-    Edge,
-    Reply,
-    Symptom,
-    Told,
-    agreed,
-    bisect,
-    check_node,
-    parse_symptom,
-    row_of,
-)
+from harness.models.answers import sizes_doubted
+from harness.models.bisect import Edge, Reply, Symptom, Told, bisect, check_node, parse_symptom, row_of
 from harness.models.checking import Building
 from harness.models.further import graph_of
 from harness.models.own.data import Given
@@ -36,10 +26,8 @@ from harness.models.own.model import OwnModel, load_own, of_made_up_sizes
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
 from harness.text import one_line
-from harness.words import Class
+from harness.words import UNJUDGED, Class
 
-#: How often a model is timed on a target; runs that disagree count as no answer.
-_TIMED = 3
 _WIDEST = 200
 
 
@@ -55,10 +43,7 @@ def add_bisect(command: argparse.ArgumentParser) -> None:
     command.add_argument("--good", required=True, metavar="A", help="a target where all is well")
     command.add_argument("--bad", required=True, metavar="B", help="a target where it is not, older or newer")
     command.add_argument(
-        "--symptom",
-        default="class",
-        metavar="WHAT",
-        help="class (default), signature, int8:NODE, numbers, or slower:5%%",
+        "--symptom", default="class", metavar="WHAT", help="class (default), signature, numbers, or int8:NODE"
     )
     add_recipe(command)
 
@@ -72,7 +57,7 @@ def do_bisect(options: argparse.Namespace) -> int:
         doing.now(f"reading {options.model}")
         own = load_own(options.model, of_fields(Building, options).wanted, name="own")
         check_node(symptom, [effective_name(node) for node in graph_of(own).graph.node], str(options.model))
-        prepared = BuiltOrRun(Given(weights=own.weights), runs=True, timed=symptom.timed)
+        prepared = BuiltOrRun(Given(weights=own.weights), runs=True)
 
         def tried(target: str, count: int) -> None:
             doing.now(f"try {count}, on {target}")
@@ -84,7 +69,7 @@ def do_bisect(options: argparse.Namespace) -> int:
 
 
 class _Search:
-    """A search in a row of targets: the model is looked at once on each, or several times if it is timed."""
+    """A search in a row of targets: the model is looked at once on each."""
 
     def __init__(
         self, tries: Tries, own: OwnModel, symptom: Symptom, doing: Doing, row: Sequence[Target]
@@ -92,7 +77,7 @@ class _Search:
         self._tries, self._own, self._symptom, self._doing = tries, own, symptom, doing
         self._targets = {target.name: target for target in row}
         self._good, self._bad = row[0].name, row[-1].name
-        self._seen: dict[str, list[Judged]] = {}
+        self._seen: dict[str, Judged] = {}
         self.doubted = False
 
     def run(self) -> int:
@@ -101,10 +86,7 @@ class _Search:
         for name, expected in ((good, Reply.GOOD), (bad, Reply.BAD)):
             told = self._told(name)
             if told.reply is Reply.SKIP:
-                quieter = (
-                    ", or look on a quieter machine or for a larger share" if self._symptom.timed else ""
-                )
-                print(f"{name} says neither good nor bad; name another end{quieter}")
+                print(f"{name} says neither good nor bad; name another end")
                 return EXIT_INFRA
             if told.reply is not expected:
                 if expected is Reply.BAD:
@@ -122,14 +104,13 @@ class _Search:
     def _told(self, name: str) -> Told:
         """Print and return whether a target is good or bad; raises InfraError if an end cannot be tried."""
         for end in dict.fromkeys((self._good, self._bad, name)):
-            first = self._results(end)[0]
-            if not ran(first) or first.classification.cls is Class.NEEDS_GPU_TO_BUILD:
-                why = f"cannot be tried here: {first.classification.reason}"
+            found = self._result(end).classification
+            if found.cls in UNJUDGED or found.cls is Class.NEEDS_GPU_TO_BUILD:
+                why = f"cannot be tried here: {found.reason}"
                 if end in (self._good, self._bad):
                     raise InfraError(f"{end} {why}")
                 return self._said(name, Told(Reply.SKIP, why))
-        good, bad = (self._results(end)[len(self._results(end)) // 2] for end in (self._good, self._bad))
-        return self._said(name, agreed([self._symptom.told(each, good, bad) for each in self._results(name)]))
+        return self._said(name, self._symptom.told(*map(self._result, (name, self._good, self._bad))))
 
     def _said(self, name: str, told: Told) -> Told:
         width, version = max(map(len, self._targets)), self._targets[name].version
@@ -137,17 +118,12 @@ class _Search:
         self._doing.now("")
         return told
 
-    def _results(self, name: str) -> list[Judged]:
-        """Return the results on a target, the quickest first."""
+    def _result(self, name: str) -> Judged:
         if name not in self._seen:
-            own, variant = self._own, self._own.variant
-            model, target = variant.model_bytes(), self._targets[name]
-            judged = [
-                self._tries.judged(model, target, variant.recipe, allowed=variant.data)
-                for _ in range(_TIMED if self._symptom.timed else 1)
-            ]
-            self._seen[name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
-            if not self.doubted and of_made_up_sizes(own, judged):
+            own, variant, target = self._own, self._own.variant, self._targets[name]
+            judged = self._tries.judged(variant.model_bytes(), target, variant.recipe, allowed=variant.data)
+            self._seen[name] = judged
+            if not self.doubted and of_made_up_sizes(own, [judged]):
                 self.doubted = True
                 self._doing.say(sizes_doubted([name], own.made_up))
         return self._seen[name]

@@ -57,16 +57,14 @@ def lines(event: Event, begun: Begun | None, options: argparse.Namespace) -> Ite
 
 def _asked(event: AllAnswered, options: argparse.Namespace) -> Iterator[str]:
     """Yield what is left to ask of a model that fails, or why nothing was asked of one that does not."""
-    label, none = event.asking.model.label, "no target that ran"
+    label = event.asking.model.label
     if event.asking.troubled:
         engines = [each for each in event.asking.before if not each.judged.cell.target.traits.baseline]
         if not options.workarounds and any(each.troubles for each in engines):
             yield f"{label}: --try-workarounds tries every known way round on it"
         return
-    if options.leave_float == "auto":
-        yield f"{label}: nothing is to be left in floating point: {none} loses anything"
     if options.workarounds and not event.asking.untold:
-        yield f"{label}: no workaround is needed: {none} fails to build it or loses anything"
+        yield f"{label}: no workaround is needed: no target that ran fails to build it or loses anything"
 
 
 def head(model: OwnModel) -> Iterator[str]:
@@ -251,8 +249,7 @@ def _short(text: str) -> str:
 def _static(answers: Sequence[Answer], *, several: bool) -> Iterator[str]:
     """Yield a line for each group of targets with one answer, and its findings, for cells that did not run here.
 
-    An engine that was built and not run has only claims about running here. A cleared model comes with reports on
-    another platform.
+    An engine that was built and not run has only claims about running here.
     """
     shown = [(each, found) for each in answers if (found := _findings(each))]
     groups = _grouped(((each.model, *found), each.target) for each, found in shown)
@@ -273,7 +270,7 @@ def _findings(answer: Answer) -> tuple[str, ...]:
     if answer.judged.outcome.ran or silent or (here and not findings):
         return ()
     remark = "" if here else static.remark
-    return (wanted, *_kinds(findings), *_kinds(static.elsewhere), *filter(None, [remark]))
+    return (wanted, *_kinds(findings), *filter(None, [remark]))
 
 
 def _kinds(findings: Sequence[Objection]) -> Iterator[str]:

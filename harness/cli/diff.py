@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from packaging.version import Version
 from rich.console import Console
 from rich.text import Text
 
@@ -34,16 +33,6 @@ _STYLES = {
     Kind.BUILDS_WITHOUT: "bold yellow",
     Kind.FIXED: "bold green",
 }
-#: The columns of the table of steps to each later version, without B.
-_HEADS = (
-    "to",
-    "known on both",
-    "break",
-    "lose precision",
-    "fail, unknown before",
-    "now work",
-    "more reported",
-)
 
 
 def add_diff(command: argparse.ArgumentParser) -> None:
@@ -53,12 +42,7 @@ def add_diff(command: argparse.ArgumentParser) -> None:
         "worse of something that was measured on both sides; what is only reported changes nothing in it."
     )
     command.add_argument("before", metavar="A", help="a target, or a results.json or reports folder")
-    command.add_argument(
-        "after",
-        metavar="B",
-        nargs="?",
-        help="the same of the other side; without one a table of the steps from target A to each later version",
-    )
+    command.add_argument("after", metavar="B", help="the same of the other side")
     add_targets(command, "of two reports, compare only this target (repeatable)")
     add_fail_on(command, "class,precision")
     form = command.add_mutually_exclusive_group()
@@ -72,8 +56,6 @@ def add_diff(command: argparse.ArgumentParser) -> None:
 
 def do_diff(options: argparse.Namespace) -> int:
     """Print the changes from A to B; returns 1 if a measured cell breaks or loses its precision."""
-    if options.after is None:
-        return _choose(options)
     steps = _steps(options)
     if options.json:
         print(json.dumps([_as_json(one) for _, one in steps], indent=1))
@@ -109,53 +91,6 @@ def _as_json(found: Step) -> dict[str, object]:
     }
 
 
-def _choose(options: argparse.Namespace) -> int:
-    """Print the counts of the step from a target to each later version of its series, a line each."""
-    if options.targets or options.json or options.markdown:
-        raise HandledError("--target, --json and --markdown are about a step; name its other side, B, too")
-    if _file(options.before):
-        raise HandledError(f"{options.before} is a report; name the one to compare it with, too")
-    results = _known(options, options.before)
-    found = _later(results, options.before)
-    if not found:
-        raise HandledError(f"{options.before} is the newest version of its series here; name another target")
-    lines = [_HEADS, *(_counted(results.step(options.before, name)) for name in found)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        print("  ".join(map(str.ljust, line, widths)).rstrip())
-    print(f"Of {len(results.variants)} variants; few known ones are no all-clear.")
-    return EXIT_OK
-
-
-def _counted(found: Step) -> tuple[str, ...]:
-    broken, lost, fixed = (
-        len(found.phenomena(kind)) for kind in (Kind.BROKEN, Kind.PRECISION_LOST, Kind.FIXED)
-    )
-    numbers = (found.known, broken, lost, len(found.alone), fixed, len(found.troubles))
-    return found.after, *(str(number) for number in numbers)
-
-
-def _later(results: Results, target: str) -> list[str]:
-    """Return the later versions of the series of a target, by id."""
-    start = next(one for one in results.targets if one.id == target)
-    series = [one for one in results.targets if one.series == start.series]
-    later = [one for one in series if Version(one.version) > Version(start.version)]
-    return [one.id for one in sorted(later, key=lambda one: Version(one.version))]
-
-
-def _known(options: argparse.Namespace, *targets: str) -> Results:
-    """Return the results that are here; raises HandledError for a target that they lack."""
-    path = results_path(options)
-    results = load_results(path)
-    names = [target.id for target in results.targets]
-    for name in targets:
-        if name not in names:
-            raise HandledError(
-                f"{path} has no target {name!r}, and no file or folder is called so; {did_you_mean(name, names)}"
-            )
-    return results
-
-
 def _steps(options: argparse.Namespace) -> list[tuple[str, Step]]:
     """Return the steps that are asked for, each with the name of its target, "" between two targets."""
     sides = [_file(options.before), _file(options.after)]
@@ -166,7 +101,15 @@ def _steps(options: argparse.Namespace) -> list[tuple[str, Step]]:
         raise HandledError(f"{report} is a report and {other} is none; give two targets or two reports")
     if options.targets:
         raise HandledError("--target is for two reports; two targets are named without it")
-    return [("", _known(options, options.before, options.after).step(options.before, options.after))]
+    path = results_path(options)
+    results = load_results(path)
+    names = [target.id for target in results.targets]
+    for name in (options.before, options.after):
+        if name not in names:
+            raise HandledError(
+                f"{path} has no target {name!r}, and no file or folder is called so; {did_you_mean(name, names)}"
+            )
+    return [("", results.step(options.before, options.after))]
 
 
 def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> list[tuple[str, Step]]:

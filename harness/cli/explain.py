@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import itertools
 import json
 import re
 import sys
@@ -17,24 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.bounded import check_file
-from harness.case import load_cases
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION, REPORTS
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.complaints import INPUT, MODEL
-from harness.judge.findings import Explanation, Finding, fits
+from harness.judge.findings import Explanation, Finding
 from harness.judge.reasons import BuiltLayer, LayerChange, built_layers, changes
 from harness.judge.tables import explain
 from harness.layers.names import is_region
 from harness.layers.tactics import TacticsReader
-from harness.shipped import shipped
 from harness.text import clip
 from harness.words import said
 
 if TYPE_CHECKING:
     from typing import BinaryIO
-
-    from harness.case import Variant
 
 #: Bytes of a log, and of one of its lines: the rest of such a line is passed over.
 MOST_BYTES, _LONGEST_LINE = 512 << 20, 65_536
@@ -42,8 +37,6 @@ MOST_BYTES, _LONGEST_LINE = 512 << 20, 65_536
 _LOOKED_AT, _BLANK, _IN_LOGS, _MOST_ODD = 4096, 0x20, frozenset(b"\a\b\t\n\f\r\x1b"), 0.02
 #: Characters of a line of the log in the answer.
 _QUOTED = 300
-#: Models that are made to see which operators they have, of one finding.
-_MOST_MODELS = 12
 _KINDS = {"failure": "", "warning": "warning: ", "harmless": "harmless: "}
 #: Layers of a sort that are printed; --json has all.
 _MOST = 12
@@ -97,8 +90,7 @@ def do_explain(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> int:
     """Print the answer to a question, from a report; the published one if there is no other."""
     from harness.cli.project import results_path  # noqa: PLC0415  (they take their time, and a log needs none)
-    from harness.report.asking import answer  # noqa: PLC0415
-    from harness.report.lexicon import lexicon  # noqa: PLC0415
+    from harness.report.asking import answering  # noqa: PLC0415
     from harness.report.model import content, load_results  # noqa: PLC0415
 
     path = results_path(options)
@@ -109,7 +101,7 @@ def _asked(options: argparse.Namespace) -> int:
         said = results.step(*sides).headline
         return functools.reduce(lambda text, name: text.replace(name, shorts[name]), sides, said)
 
-    found = answer(lexicon(data), data, options.file, headline)
+    found = answering(data, headline)(options.file)
     if options.json:
         print(json.dumps({"lines": [asdict(line) for line in found.lines], "step": found.step}, indent=2))
     else:
@@ -222,7 +214,7 @@ def _lines(found: Explanation, given: str = "") -> Iterator[str]:
     for number, each in enumerate(found.findings):
         if number:
             yield ""
-        yield from _told(each, found.version)
+        yield from _told(each)
     if found.unknown:
         yield from (
             ("", "not known here:")
@@ -234,7 +226,7 @@ def _lines(found: Explanation, given: str = "") -> Iterator[str]:
         yield "nothing known in it"
 
 
-def _told(each: Finding, version: str) -> Iterator[str]:
+def _told(each: Finding) -> Iterator[str]:
     follows = each.kind == "harmless" and not each.harmless_where
     yield f"{'' if follows else _KINDS[each.kind]}{each.title} ({each.id})"
     if each.where:
@@ -244,11 +236,9 @@ def _told(each: Finding, version: str) -> Iterator[str]:
     yield from _wrapped("where", _place(each))
     for part in () if _single(each) else each.parts:
         yield f"             {clip(part.name, 200)}{f'  ({part.how})' if part.how else ''}"
-    shown = shown_by(each, version)
     yield from _wrapped("versions", each.versions)
     yield from _wrapped("do", each.advice)
     yield from _wrapped("harmless?", each.harmless_where)
-    yield from _wrapped("shown by", shown and f"{shown}; see `trt-compat list -k {shown}`")
     yield from (f"  see        {link}" for link in each.links)
 
 
@@ -270,30 +260,6 @@ def _single(each: Finding) -> bool:
 
 def _wrapped(label: str, text: str) -> list[str]:
     return wrapped(text, f"  {label:<10} ", " " * 13) if text else []
-
-
-def shown_by(each: Finding, version: str = "") -> str:
-    """Return the variant of a case that fails so, for the finding's own operator and version; "" without one."""
-    if each.harmless:
-        return ""
-    every = ((case, variant) for case in load_cases(shipped("cases")) for variant in case)
-    alike = ((case, variant) for case, variant in every if _claims(variant, each.id, version))
-    for case, variant in itertools.islice(alike, _MOST_MODELS):
-        if not each.operator or each.operator in _operators(variant):
-            return f"{case.name}.{variant.name}"
-    return ""
-
-
-def _claims(variant: Variant, signature: str, version: str) -> bool:
-    """Tell whether a failure is claimed of a variant, for the version if one is named."""
-    claims = (claim for claim in variant.expectations if claim.signature == signature and claim.stands)
-    return any(fits(claim.versions or "", version) for claim in claims)
-
-
-def _operators(variant: Variant) -> set[str]:
-    import onnx  # noqa: PLC0415  (half a second that most findings do without)
-
-    return {node.op_type for node in onnx.load_model_from_string(variant.model_bytes()).graph.node}
 
 
 def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:

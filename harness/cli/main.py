@@ -47,7 +47,7 @@ VERBS = {
     "reduce": ("reduce", "make a failing model as small as it goes while it fails in the same way"),
     "bisect": ("bisect", "say between which two versions something changed"),
     "new": ("reduce", "write a case of your own model"),
-    "list": ("show", "list cells, variants or targets"),
+    "list": ("show", "list cells or targets"),
     "show": ("show", "show one cell: graph, recipe, what is known, commands"),
     "share": ("show", "write what a maintainer asks for of a cell, in one archive"),
     "doctor": ("doctor", "say what this machine can run, and why not the rest"),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, add_selection, writable, write_file
-from harness.cli.project import Project, built, current, load_project, selected, write_report
+from harness.cli.project import built, current, load_project, selected, write_report
 from harness.errors import HandledError
 from harness.history import take_history
 from harness.known.model import Known, OnGpu
@@ -16,7 +15,7 @@ from harness.report.model import Results, results_file
 from harness.report.verify import record_faults
 from harness.run.stamps import TOP
 from harness.share.submission import SUFFIX, Archive, Measured, checked_account, read, submission
-from harness.suites.report import SuiteReport, absorb_suites, build_suites, suite_folders
+from harness.suites.report import absorb_suites, build_suites, suite_folders
 from harness.suites.running import About
 from harness.text import clip, one_line, visible
 from harness.words import Verdict
@@ -57,9 +56,15 @@ def do_merge(options: argparse.Namespace) -> int:
             print(f"{folder}: {taken} records and {past} runs of the past taken in")
         for path, archive in sent:
             print(f"{path}: {store.absorb(archive)} records taken in, of {_provenance(archive)}")
-        suites = _suites(project, options.reports, folders)
+        for folder in folders:
+            for sentence in absorb_suites(options.reports, folder):
+                print(sentence)
+        for line in (
+            line for suite in build_suites(project.matrix, options.reports) for line in suite.lines()
+        ):
+            print(line)
         results = write_report(project, store)
-    code = _told(results, suites, options.reports)
+    code = _told(results, options.reports)
     return EXIT_INFRA if any(other.faults for _, other in others) else code
 
 
@@ -72,7 +77,7 @@ def _readable(folder: Path) -> None:
         About.read(suite)
 
 
-def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int:
+def _told(results: Results, reports: Path) -> int:
     """Print flaky and regressed cells; returns the exit code."""
     rows = [(cell.id, each) for cell in results.cells for each in cell.by_gpu or (cell,)]
     for name, row in rows:
@@ -81,7 +86,6 @@ def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int
     print(f"report: {reports / 'index.html'}")
     # A cell that fails every other night on one stack would make every other night red through no fault of the engine.
     bad = [f"{name}{_on(row)}: {one_line(row.reason, 200)}" for name, row in rows if _regressed(row)]
-    bad += [f"{cell.id}: worked in the run before" for suite in suites for cell in suite.regressed]
     for line in bad:
         print(f"regressed: {line}")
     return EXIT_REGRESSION if bad else EXIT_OK
@@ -89,18 +93,6 @@ def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int
 
 def _regressed(row: Known | OnGpu) -> bool:
     return row.verdict is Verdict.REGRESSED and not row.flaky
-
-
-def _suites(project: Project, reports: Path, folders: Sequence[Path]) -> list[SuiteReport]:
-    """Take in the suites of the folders, and write and return those of the whole."""
-    for folder in folders:
-        for sentence in absorb_suites(reports, folder):
-            print(sentence)
-    suites = build_suites(project.matrix, reports)
-    for suite in suites:
-        for line in suite.lines():
-            print(line)
-    return suites
 
 
 def _on(row: Known | OnGpu) -> str:

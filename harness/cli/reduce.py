@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -41,7 +41,7 @@ from harness.models.own.data import Given
 from harness.models.own.model import OwnModel, Wanted, load_own, of_made_up_sizes, own_model
 from harness.models.own.shapes import Shapes, in_words
 from harness.models.reading import held
-from harness.models.reduce import Search, differing, failing, named
+from harness.models.reduce import Search, named, sought
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
 from harness.words import GOOD, Class
@@ -58,9 +58,7 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
         "The result is rewritten whenever a smaller model is found."
     )
     command.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
-    where = command.add_mutually_exclusive_group(required=True)
-    where.add_argument("--target", metavar="T", help="where it fails")
-    where.add_argument("--differs", type=_two, metavar="A,B", help="keep in what two targets differ")
+    command.add_argument("--target", required=True, metavar="T", help="where it fails")
     command.add_argument(
         "--keep",
         default="signature",
@@ -85,11 +83,9 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
 def do_reduce(options: argparse.Namespace) -> int:
     """Reduce the model and print the result; returns the exit code."""
     out = options.output or Path(f"{options.model.stem}-reduced.onnx")
-    matrix = load_targets(options)
-    allowed = max(_LEAST_TRY, options.seconds / _ONE_TRY)
-    targets = [matrix.target(name) for name in options.differs or (options.target,)]
-    refuse_unconfined(targets, options.via)
-    targets = [replace(each, timeout_s=min(each.timeout_s, allowed)) for each in targets]
+    target = load_targets(options).target(options.target)
+    refuse_unconfined([target], options.via)
+    target = replace(target, timeout_s=min(target.timeout_s, max(_LEAST_TRY, options.seconds / _ONE_TRY)))
     with Doing() as doing:
         doing.now(f"reading {options.model}")
         how = of_fields(Building, options).wanted
@@ -97,23 +93,21 @@ def do_reduce(options: argparse.Namespace) -> int:
         usual = {each.input: each.optimum for each in own.variant.recipe.profiles}
         prepared = BuiltOrRun(Given(weights=own.weights))
 
-        def tried(target: str, count: int) -> None:
-            doing.now(f"try {count}, on {target}")
+        def tried(name: str, count: int) -> None:
+            doing.now(f"try {count}, on {name}")
 
         with Tries(via=options.via, prepared=prepared, told=tried) as tries:
             how = replace(how, shapes=Shapes(optimum=usual))
-            return _Bench(tries, prepared, {each.name: each for each in targets}, how).reduce(
-                own, options, out, doing
-            )
+            return _Bench(tries, prepared, target, how).reduce(own, options, out, doing)
 
 
 @dataclass(frozen=True)
 class _Bench:
-    """The targets that a model is tried on while it gets smaller, and how it is built there."""
+    """The target that a model is tried on while it gets smaller, and how it is built there."""
 
     tries: Tries
     prepared: BuiltOrRun
-    targets: Mapping[str, Target]
+    target: Target
     how: Wanted
 
     def reduce(self, own: OwnModel, options: argparse.Namespace, out: Path, doing: Doing) -> int:
@@ -123,18 +117,14 @@ class _Bench:
         writable(out.parent, "-o")
         writable_file(out, "-o", [options.model])
         judged = self._first(model)
-        if failed := [each.cell.target.name for each in of_made_up_sizes(own, judged)]:
-            doing.say(sizes_doubted(failed, own.made_up))
-        shown = (
-            differing(judged[0], judged[-1], options.keep)
-            if options.differs
-            else failing(judged[0], options.keep)
-        )
-        doing.say(f"{options.model}: {before} nodes; {shown}")
+        if of_made_up_sizes(own, [judged]):
+            doing.say(sizes_doubted([self.target.name], own.made_up))
+        shown = sought(judged, options.keep)
+        doing.say(f"{options.model}: {before} nodes; {shown} on {self.target.name}")
         search = Search(
             model,
-            lambda candidate: shown.shown(lambda name: self._look(candidate, name)),
-            near=[name for each in judged for name in named(each)],
+            lambda candidate: shown.shown_by(self._look(candidate)),
+            near=named(judged),
             seconds=options.seconds - (time.monotonic() - started),
             tries=options.tries,
             keep=lambda better: write(better, out),
@@ -146,7 +136,6 @@ class _Bench:
         doing.say(
             f"{out}: {before} -> {len(search.best.graph.node)} nodes, {search.tries} tries, {seconds:.1f} s"
         )
-        doing.say(f"shows: {shown}")
         if outside(search.best):
             doing.say(
                 f"its weights are too many to be in it and stay in their files: move it to {options.model.parent}"
@@ -155,36 +144,30 @@ class _Bench:
             doing.say("stopped by --seconds or --tries: reduce what it wrote to go on")
         how = replace(self.how, shapes=self.how.shapes.fitted(search.best))
         small = own_model(search.best, "the small model", how, name="reported").variant
-        doing.say(f"try it: {shlex.join(_again(out, options, self.targets, small.recipe.profiles))}")
+        doing.say(f"try it: {shlex.join(_again(out, options, small.recipe.profiles))}")
         return EXIT_OK
 
-    def _first(self, model: onnx.ModelProto) -> list[Judged]:
-        """Return the outcomes of the whole model; it is only built if building it fails or differs."""
-        for runs in (False, True):
-            self.prepared.runs = runs
-            judged = [self._look(model, name) for name in self.targets]
-            for each in judged:
-                if not ran(each):
-                    _refuse_untried(each)
-            if any(each.classification.cls not in GOOD for each in judged):
-                break
+    def _first(self, model: onnx.ModelProto) -> Judged:
+        """Return the outcome of the whole model; it is only built if building it fails."""
+        judged = self._look(model)
+        if judged.classification.cls in GOOD:
+            self.prepared.runs = True
+            judged = self._look(model)
+        if not ran(judged):
+            _refuse_untried(judged)
         return judged
 
-    def _look(self, model: onnx.ModelProto, name: str) -> Judged:
-        judged = self.tries.own(model, self.targets[name], self.how)
-        # A part of the model may ask for a GPU: it does not show the failure, and the target works.
+    def _look(self, model: onnx.ModelProto) -> Judged:
+        judged = self.tries.own(model, self.target, self.how)
+        # A part of the model may ask for a GPU: it does not show the failure.
         if judged.outcome.state == "not_run" or judged.classification.cls is Class.INFRA_ERROR:
             _refuse_untried(judged)
         return judged
 
 
-def _again(
-    out: Path, options: argparse.Namespace, targets: Iterable[str], profiles: Iterable[Profile]
-) -> Iterator[str]:
+def _again(out: Path, options: argparse.Namespace, profiles: Iterable[Profile]) -> Iterator[str]:
     """Yield the words of a command that checks the small model as it was tried."""
-    yield from ("trt-compat", "check", str(out))
-    for name in targets:
-        yield from ("--target", name)
+    yield from ("trt-compat", "check", str(out), "--target", options.target)
     yield from words_of(replace(of_fields(Building, options), shapes=in_words(profiles)))
     yield from places(options, reports=False)
 
@@ -200,13 +183,6 @@ def _refuse_untried(judged: Judged) -> NoReturn:
     raise InfraError(
         f"nothing can be said of a model on {judged.cell.target.name}: {judged.classification.reason}"
     )
-
-
-def _two(text: str) -> tuple[str, str]:
-    parts = [each.strip() for each in text.split(",")]
-    if len(set(parts)) != len(parts) or len(parts) != 2 or not all(parts):  # noqa: PLR2004
-        raise argparse.ArgumentTypeError(f"{text!r}: name two targets, as in --differs rtx16,rtx17")
-    return parts[0], parts[1]
 
 
 _TITLE = "What fails, in a sentence: to be written"

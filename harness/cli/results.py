@@ -14,60 +14,45 @@ from harness.judge.verdict import accepted_ms, asked_of
 from harness.record.speaking import took_part
 from harness.record.store import Store, write_files
 from harness.report.model import load_results, results_file
-from harness.report.page import LIST
 from harness.report.verify import verify_published, verify_report
-from harness.report.writer import write_pages
 from harness.report.writer import write_report as write_report_of
 from harness.run.commands import published_lines
-from harness.suites.report import build_suites, suite_folders, verify_suites
+from harness.suites.report import build_suites, suite_folders
 from harness.text import grouped
 from harness.words import UNJUDGED
 
 
 def add_report(command: argparse.ArgumentParser) -> None:
-    """Add the folder of a report with pages."""
+    """Add the description alone."""
     command.description = (
         "Write the report from what is recorded: one interactive page with the data beside it, in the --reports "
         "folder."
     )
-    command.add_argument(
-        "--pages",
-        type=Path,
-        metavar="FOLDER",
-        help="write the report into this folder, which may be the --reports folder, and beside it a static page for "
-        "each error and each case, to link to and to be found by; other files in it stay",
-    )
 
 
 def do_report(options: argparse.Namespace) -> int:
-    """Write the report from the records, with `--pages` those of the errors and cases too."""
-    folder = options.pages or options.reports
+    """Write the report from the records."""
     store = Store(options.reports)
     if not (store.holds_records or suite_folders(options.reports) or own(options, "cases")):
-        return _report_published(options, folder)
+        return _report_published(options)
     project = built(load_project(options), options)
     _need_records(options.reports)
     # First: the report's page links to those of the suites.
     for suite in build_suites(project.matrix, options.reports):
         print(f"report: {suite.page}")
     if store.holds_records:
-        results = write_report(project, store, folder)
-        print(f"report: {folder / 'index.html'}")
-        if options.pages:
-            print(f"{len(write_pages(results, folder)) - 2} pages of errors and cases: {folder / LIST}")
+        write_report(project, store, options.reports)
+        print(f"report: {options.reports / 'index.html'}")
     return EXIT_OK
 
 
-def _report_published(options: argparse.Namespace, folder: Path) -> int:
+def _report_published(options: argparse.Namespace) -> int:
     """Write the published results as a report where nothing ran and no cases are here."""
     path = results_path(options)
     if not path.is_file():
         _need_records(options.reports)
-    results = load_results(path)
-    written = write_report_of(results, folder)
+    written = write_report_of(load_results(path), options.reports)
     print(f"report of the published results: {written[-1]}")
-    if options.pages:
-        print(f"{len(write_pages(results, folder)) - 2} pages of errors and cases: {folder / LIST}")
     return EXIT_OK
 
 
@@ -158,15 +143,14 @@ def do_verify(options: argparse.Namespace) -> int:
     project = built(load_project(options), options)
     # A line that is no record is among the faults.
     store = Store(options.reports, tell=lambda _: None)
-    alone = results_file(options.reports).is_file() and not store.holds_records
-    if not alone:
+    alone = not store.holds_records
+    if alone and not results_file(options.reports).is_file():
         _need_records(options.reports)
-    faults = verify_suites(project.matrix, options.reports)
-    if store.holds_records:
+    if alone:
+        faults = verify_published(project.matrix, project.cases, options.reports)
+    else:
         lines = published_lines(project.matrix)
-        faults = verify_report(project.matrix, project.cases, store, options.reports, lines) + faults
-    elif alone:
-        faults = verify_published(project.matrix, project.cases, options.reports) + faults
+        faults = verify_report(project.matrix, project.cases, store, options.reports, lines)
     for fault in faults:
         print(fault)
     whole = f"consistent{'; without records the page is not checked' if alone else ''}"

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -30,16 +30,15 @@ from harness.report.model import Results, load_results
 from harness.run.commands import command_lines, container_lines, limits
 from harness.share.issue import share
 from harness.shipped import installed
-from harness.text import grouped
-from harness.words import Basis, said
+from harness.words import said
 
-_KINDS = ("cells", "variants", "targets")
+_KINDS = ("cells", "targets")
 
 
 def add_list(command: argparse.ArgumentParser) -> None:
     """Add the options of `list`."""
     add_selection(command)
-    text = "cells (default), variants or targets"
+    text = "cells (default) or targets"
     command.add_argument("what", nargs="?", type=_what, metavar="WHAT", default="cells", help=text)
     add_json(command, "list with an entry a line")
 
@@ -53,11 +52,10 @@ def _what(text: str) -> str:
 
 
 def do_list(options: argparse.Namespace) -> int:
-    """Print one line for each selected cell, variant or target."""
+    """Print one line for each selected cell, or each target."""
     project = load_project(options)
     cells = selected(project, options)
-    rows = {"targets": _targets, "variants": _variants}.get(options.what)
-    found = rows(cells) if rows else _cells(cells, _last_results(options))
+    found = _targets(cells) if options.what == "targets" else _cells(cells, _last_results(options))
     if options.json:
         print_json([row for row, _ in found])
     else:
@@ -78,13 +76,6 @@ def _targets(cells: Sequence[Cell]) -> Iterator[_Row]:
         board = f"JetPack {target.jetpack}; " if target.jetpack else ""
         line = f"{target.name:<12} {target.label:<30} {target.platform:<12} {board}{_origin(target)}{doubt}"
         yield row, line
-
-
-def _variants(cells: Sequence[Cell]) -> Iterator[_Row]:
-    for cell in {(cell.case.name, cell.variant.name): cell for cell in cells}.values():
-        name = f"{cell.case.name}.{cell.variant.name}"
-        row = {"id": name, "case": cell.case.name, "variant": cell.variant.name, "title": cell.variant.title}
-        yield row, f"{name:<44} {cell.variant.title}"
 
 
 def _cells(cells: Sequence[Cell], last: Mapping[str, Known]) -> Iterator[_Row]:
@@ -113,7 +104,7 @@ def _origin(target: Target) -> str:
     return f"docker/{target.build.kind}.Dockerfile on {target.pull_reference}"
 
 
-#: Nodes of a graph that is listed unasked.
+#: Nodes of a graph that is listed; that of a larger one is saved with --output.
 _SHORT_GRAPH = 12
 
 
@@ -126,7 +117,6 @@ def add_show(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the .onnx there, and what the lines need beside it",
     )
-    command.add_argument("--graph", action="store_true", help="list every node, however many there are")
     add_json(command, "object")
     add_trust(command)
 
@@ -159,7 +149,7 @@ def do_show(options: argparse.Namespace) -> int:
         _show_result(cell, outcome, stale=today[cell.id].stale_because(outcome))
     _show_claims(cell)
     _show_recipe(cell, model, today[cell.id])
-    _show_graph(model, whole=options.graph)
+    _show_graph(model)
     print("\nin a container")
     for line in limits(cell.target):
         _say(line)
@@ -207,20 +197,20 @@ def _say(text: str, indent: str = "  ") -> None:
     print("\n".join(wrapped(text, indent, f"{indent}  ")))
 
 
-def _show_graph(model: onnx.ModelProto, *, whole: bool) -> None:
+def _show_graph(model: onnx.ModelProto) -> None:
     opsets = ", ".join(f"{entry.domain or 'ai.onnx'} {entry.version}" for entry in model.opset_import)
     print(f"\ngraph (opset {opsets})")
     for value in model.graph.input:
         print(f"  input   {value.name} {_type(value)}")
     nodes = model.graph.node
-    if whole or len(nodes) <= _SHORT_GRAPH:
+    if len(nodes) <= _SHORT_GRAPH:
         for node in nodes:
             print(f"  {node.op_type:<20} {effective_name(node)}")
             _say(f"{', '.join(node.input)} -> {', '.join(node.output)}", " " * 23)
     else:
         counted = Counter(node.op_type for node in nodes)
         each = ", ".join(f"{count} {op}" for op, count in counted.most_common())
-        _say(f"{len(nodes)} nodes, which --graph lists: {each}")
+        _say(f"{len(nodes)} nodes: {each}")
     for value in model.graph.output:
         print(f"  output  {value.name} {_type(value)}")
 
@@ -240,22 +230,6 @@ def _show_claims(cell: Cell) -> None:
             _say(claim.note, "    ")
         if claim.source:
             print(f"    {claim.source.url}")
-    others = [claim for claim in cell.variant.expectations if claim not in claims]
-    if others:
-        print("known about other targets")
-    for claim in others:
-        if claim.basis is not Basis.MEASURED:
-            _say(f"{claim.outcome} on {_range(claim)} ({_provenance(claim)})")
-    for outcome, targets in grouped(_measured(others)).items():
-        _say(f"{outcome} on {', '.join(targets)} (measured)")
-
-
-def _measured(claims: Iterable[Expectation]) -> Iterator[tuple[str, str]]:
-    """Yield the outcome that each target was measured to have."""
-    for claim in claims:
-        gpu = f" ({claim.product})" if claim.product else ""
-        for name in claim.targets if claim.basis is Basis.MEASURED else ():
-            yield str(claim.outcome), f"{name}{gpu}"
 
 
 def _provenance(claim: Expectation) -> str:

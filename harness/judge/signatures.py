@@ -71,7 +71,6 @@ class Signature:
     not_yet: a name came with a version, and did not go.
     came: `what` the version does not have yet, and `since` which one has it.
     ends: the topic of rows that it ends.
-    upgrade_11: the heading of the page on TensorRT 11 that it answers.
     reported: the versions for which others report it, with models that are no variants.
     """
 
@@ -94,7 +93,6 @@ class Signature:
     not_yet: bool = False
     came: dict[str, str] = field(default_factory=dict)
     ends: dict[str, Any] = field(default_factory=dict)
-    upgrade_11: str = ""
     reported: tuple[Expectation, ...] = ()
 
     @property

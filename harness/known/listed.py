@@ -448,12 +448,10 @@ class Static:
     """The static answer for a model on a target; `findings` are all that lead to it, the gravest first.
 
     remark: the model's opset is above the table's highest, which by itself does not block the model.
-    elsewhere: reports about the same version on another platform, without effect on the answer.
     """
 
     findings: tuple[Objection, ...] = ()
     remark: str = ""
-    elsewhere: tuple[Objection, ...] = ()
 
     @property
     def gravest(self) -> Objection:

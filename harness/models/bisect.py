@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,14 +11,13 @@ from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.layers.datatype import same_precision
 from harness.matrix import Target
-from harness.models.answers import engine_made, median_ms
+from harness.models.answers import engine_made
 from harness.plan import series
 from harness.text import did_you_mean
 from harness.words import GOOD, PREDICATE, Class, Precision, Word, said
 
 _SERIES = ("engine", "platform", "compute capability", "provider")
-_FORMS = "class, signature, numbers, slower:5% or int8:NODE"
-_SLOWER = re.compile(r"slower:(\d+(?:\.\d+)?)%?")
+_FORMS = "class, signature, numbers or int8:NODE"
 
 
 class Reply(Word):
@@ -93,17 +91,11 @@ class Told:
 
 @dataclass(frozen=True)
 class Symptom:
-    """The difference that is sought: `kind` is class, signature, numbers, slower or precision; the rest is of one."""
+    """The difference that is sought: `kind` is class, signature, numbers or precision, which is that of a node."""
 
     kind: str
     node: str = ""
     precision: Precision = Precision.UNKNOWN
-    share: float = 0.0
-
-    @property
-    def timed(self) -> bool:
-        """Tell whether it is about how long the model takes."""
-        return self.kind == "slower"
 
     def told(self, judged: Judged, good: Judged, bad: Judged) -> Told:
         """Return the answer of a target, compared with the two ends."""
@@ -111,8 +103,6 @@ class Symptom:
             return _alike(judged, good, bad, by_cause=self.kind == "signature")
         if self.kind == "numbers":
             return _numbers(judged)
-        if self.kind == "slower":
-            return _slower(self.share, judged, good)
         return _precision(self.node, self.precision, judged)
 
 
@@ -120,9 +110,6 @@ def parse_symptom(text: str) -> Symptom:
     """Return the symptom that a text names; raises HandledError for any other."""
     if text in ("class", "signature", "numbers"):
         return Symptom(text)
-    slower = _SLOWER.fullmatch(text)
-    if slower:
-        return Symptom("slower", share=float(slower[1]) / 100)
     word, _, node = text.partition(":")
     if node and word in {str(each) for each in Precision}:
         return Symptom("precision", node=node, precision=Precision(word))
@@ -133,13 +120,6 @@ def check_node(symptom: Symptom, nodes: list[str], label: str) -> None:
     """Raise HandledError if the symptom is about a node that the model does not have."""
     if symptom.node and symptom.node not in nodes:
         raise HandledError(f"{label}: has no node {symptom.node!r}; {did_you_mean(symptom.node, nodes)}")
-
-
-def agreed(told: Sequence[Told]) -> Told:
-    """Return the answer of several looks at a target: SKIP if they do not agree, as on a busy machine."""
-    if len({each.reply for each in told}) == 1:
-        return told[0]
-    return Told(Reply.SKIP, f"{len(told)} runs do not agree: {'; '.join(each.why for each in told)}")
 
 
 def _alike(judged: Judged, good: Judged, bad: Judged, *, by_cause: bool) -> Told:
@@ -178,11 +158,3 @@ def _precision(node: str, wanted: Precision, judged: Judged) -> Told:
         return Told(Reply.SKIP, "no layer says what the node runs in")
     answer = Reply.GOOD if same_precision(wanted, got) else Reply.BAD
     return Told(answer, f"{node} ran in {said(got)}")
-
-
-def _slower(share: float, judged: Judged, good: Judged) -> Told:
-    took, before = median_ms(judged), median_ms(good)
-    if took is None or before is None:
-        return Told(Reply.SKIP, f"was not timed: {judged.classification.reason}")
-    words = f"{took:.4g} ms, where {before:.4g} ms is good"
-    return Told(Reply.BAD if took > before * (1 + share) else Reply.GOOD, words)

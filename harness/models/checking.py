@@ -152,7 +152,7 @@ class Check(Building):
     batches of each input for an INT8 calibrator, along the first axis; all three may be files. `max_rel` and `cosine`
     are how far an output may be off, by default by its precision. `plugins` are compiled libraries. `want` is "auto"
     for the precision that the graph asks of each node, "none", or a pattern of node names. `blockers`, `leave_float`
-    ("auto" or nodes) and `workarounds` are tries beyond the models as they are. A build that is not done after
+    (nodes) and `workarounds` are tries beyond the models as they are. A build that is not done after
     `seconds` is left out; without them it takes as long as matrix.yaml allows. `models` may be folders.
     Raises HandledError for a file that is no model, for an unknown name, and for data that do not fit.
     """
@@ -192,11 +192,7 @@ class Check(Building):
         default=True,
         name="--no-blockers",
     )
-    leave_float: str | Sequence[str] = option(
-        "try these nodes without Q/DQ; auto looks for the fewest after which the rest keeps its precision",
-        default="",
-        metavar="auto|NODE,NODE",
-    )
+    leave_float: str | Sequence[str] = option("try these nodes without Q/DQ", default="", metavar="NODE,NODE")
     workarounds: bool = option(
         "try every known way round on the model, and tell which help and what they cost",
         "on",
@@ -245,8 +241,8 @@ class Check(Building):
     @property
     def questions(self) -> Questions:
         """Return the questions to ask beyond the models as they are."""
-        floats = self.leave_float if isinstance(self.leave_float, str) else ",".join(self.leave_float)
-        return Questions(self.blockers, floats, self.workarounds)
+        names = self.leave_float.split(",") if isinstance(self.leave_float, str) else self.leave_float
+        return Questions(self.blockers, tuple(filter(None, map(str.strip, names))), self.workarounds)
 
     def _chosen(self, matrix: Matrix) -> Matrix:
         """Return the matrix of the targets that are asked for, by default all."""
@@ -298,7 +294,7 @@ class Check(Building):
         for each in refused:
             tell(Unread(each))
         for own in found:
-            self.questions.named(own)
+            self.questions.fit(own)
         if len(found) + len(refused) > 1 and any((self.inputs, self.expected, self.calibration)):
             raise HandledError(
                 "--inputs, --expected and --calibration are of one model, and several are named; check them one by one"

@@ -115,7 +115,7 @@ class Patterns:
 
     def __init__(self, cases: Iterable[Case]) -> None:
         self.every = [VariantGraph(case, variant) for case in cases for variant in case]
-        self._known: dict[tuple[str, str, str], Deciding | TooWide] = {}
+        self._known: dict[tuple[str, str], Deciding | TooWide] = {}
 
     def without(self, pattern: VariantGraph) -> Patterns:
         """Return all patterns but one, which then is no control of another either."""
@@ -148,8 +148,7 @@ class Patterns:
 
     def deciding(self, pattern: VariantGraph, target: Target) -> Deciding | TooWide:
         """Return what decides of a pattern on a target."""
-        # A target is asked for on another platform too, under its own name.
-        key = pattern.id, target.name, target.platform
+        key = pattern.id, target.name
         if key not in self._known:
             try:
                 self._known[key] = self._decide(pattern, target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,30 +29,22 @@ from harness.models.workarounds import listed_workarounds, workarounds
 from harness.text import did_you_mean
 from harness.words import OF_A_NODE
 
-_AUTO = "auto"
-#: The bounds of a search; it ends with the best so far.
-MOST_TRIES, MOST_SECONDS = 100, 120.0
-
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions to ask; `leave_float` is "auto", nodes with commas between, or "" for no question."""
+    """The questions to ask; `leave_float` are the nodes to leave in floating point."""
 
     blockers: bool = True
-    leave_float: str = ""
+    leave_float: tuple[str, ...] = ()
     workarounds: bool = False
 
-    def named(self, model: OwnModel) -> tuple[str, ...]:
-        """Return the nodes that the user leaves in floating point by name; raises HandledError for an unknown one."""
-        if self.leave_float in ("", _AUTO):
-            return ()
-        named = tuple(filter(None, (each.strip() for each in self.leave_float.split(","))))
-        known = quantised_nodes(graph_of(model))
-        for name in named:
+    def fit(self, model: OwnModel) -> None:
+        """Raise HandledError for a node that is no quantised one of a model."""
+        known = quantised_nodes(graph_of(model)) if self.leave_float else ()
+        for name in self.leave_float:
             if name not in known:
                 what = did_you_mean(name, known) if known else "none of its nodes is quantised"
                 raise HandledError(f"--leave-float {name!r}: is no quantised node of {model.label}; {what}")
-        return named
 
 
 @dataclass(frozen=True)
@@ -125,11 +116,10 @@ class Asking:
         ]
 
     def _rest(self, graph: onnx.ModelProto, found: Answer) -> Iterator[tuple[str, tuple[Answer, ...]]]:
-        named, before = self.questions.named(self.model), found.judged
+        before, bench = found.judged, self._bench(found.judged)
         troubled = bool(troubles(before)) and not works(before)
-        bench = self._bench(before)
-        if self.questions.leave_float and (named or troubled):
-            left, made = _as_named(graph, named, bench) if named else leave_float(graph, before, bench)
+        if self.questions.leave_float:
+            left, made = _left_float(graph, self.questions.leave_float, bench)
             found = found.with_further(made, leave_float=left)
             yield "leave_float", (found,)
         if self.questions.workarounds and (troubled or untold(before)):
@@ -188,66 +178,10 @@ def quantised_nodes(model: onnx.ModelProto) -> tuple[str, ...]:
     )
 
 
-def leave_float(
-    model: onnx.ModelProto,
-    before: Judged,
-    attempt: Callable[[onnx.ModelProto], Judged],
-    *,
-    clock: Callable[[], float] = time.monotonic,
-) -> tuple[LeftFloat, onnx.ModelProto | None]:
-    """Return the fewest nodes whose Q/DQ is to go so that a target builds and keeps the rest, and the rest.
-
-    First those that are blamed, then all; of a set that helps one part after the other is given its Q/DQ back, halves,
-    then quarters, down to single nodes, as long as it still helps.
-    """
-    began, every = clock(), quantised_nodes(model)
-    tried: dict[tuple[str, ...], tuple[onnx.ModelProto, Judged] | None] = {}
-    tries, over = 0, False
-
-    def helps(nodes: tuple[str, ...]) -> bool:
-        """Tell whether leaving these nodes in floating point helps; no, once the search is over."""
-        nonlocal tries, over
-        if nodes in tried:
-            return tried[nodes] is not None
-        if tries >= MOST_TRIES or clock() - began > MOST_SECONDS:
-            over = True
-            return False
-        left = unquantised(model, nodes)
-        judged = None if left is None else attempt(left)
-        tries += judged is not None
-        tried[nodes] = (left, judged) if left is not None and judged is not None and works(judged) else None
-        return tried[nodes] is not None
-
-    suspects = tuple(node for node in every if node in blamed(before))
-    start = next((nodes for nodes in (suspects, every) if nodes and helps(nodes)), ())
-    nodes = _fewest(start, helps)
-    left, judged = tried.get(nodes) or (None, None)
-    said = became(judged) if judged else None
-    least, seconds = judged is not None and not over, round(clock() - began, 3)
-    return LeftFloat(nodes, every, judged is not None, least, said, tries, seconds), left
-
-
-def _fewest(nodes: tuple[str, ...], helps: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
-    """Return a part of some nodes that helps, each of its nodes needed."""
-    size = len(nodes)
-    while size > 1:
-        size = (size + 1) // 2
-        before: tuple[str, ...] = ()
-        # Some nodes can be spared only after others: single nodes are gone through again.
-        while nodes != before:
-            before = nodes
-            for part in [nodes[start : start + size] for start in range(0, len(nodes), size)]:
-                rest = tuple(node for node in nodes if node not in part)
-                if rest and helps(rest):
-                    nodes = rest
-            if size > 1:
-                break
-    return nodes
-
-
-def _as_named(
+def _left_float(
     graph: onnx.ModelProto, named: tuple[str, ...], bench: Callable[..., Judged]
 ) -> tuple[LeftFloat, onnx.ModelProto | None]:
+    """Return what becomes of a model with these nodes in floating point, and that model, if it is another."""
     left, every = unquantised(graph, named), quantised_nodes(graph)
     judged = None if left is None else bench(left)
     helps, said = (works(judged), became(judged)) if judged else (False, None)

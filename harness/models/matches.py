@@ -5,7 +5,7 @@ the same precision asked of it, fed alike, and with the same attributes that cha
 unless the case itself has the same pattern in two sizes that fare unlike.
 
 Traits are the conditions of a node that may decide how an engine takes it. A trait has the same value in a graph of
-other names, another batch or other sizes, but for the last ones, which tell sizes themselves.
+other names, another batch or other sizes, but for the last one, which tells sizes themselves.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import numpy as np
 import onnx
 from onnx import helper
 
@@ -142,45 +140,23 @@ class NodeTraits:
     def _shapes(self) -> list[tuple[int, Extents]]:
         return [(at, self._tensors.shapes.get(name) or ()) for at, (*_, name) in self._constants.items()]
 
-    def spread(self) -> Values:
-        """Return of each constant input how many axes it has, and whether all are one long."""
-        return {at: (len(shape), set(shape) <= {1}) for at, shape in self._shapes()}
-
     def ends(self) -> Values:
         """Return whether it makes an output of the network, and which operators read it."""
         made = list(filter(None, self._node.output))
         readers = {each.op_type for name in made for each in self._tensors.readers(name)}
         return {"": (not self._tensors.outputs.isdisjoint(made), *sorted(readers))}
 
-    def begins(self) -> Values:
-        """Return the operator that makes each data input, "" for an input of the network."""
-        makers = map(self._tensors.producer, self._data)
-        return dict(enumerate(each.op_type if each else "" for each in makers))
-
-    def values(self) -> Values:
-        """Return of each constant input whether it has negative values, zeros alone, or very large ones."""
-        return {at: _sort_of(self._tensors.value(name)) for at, (*_, name) in self._constants.items()}
-
     def ones(self) -> Values:
         """Return which axes of its data are one long, and which are open."""
         shapes = enumerate(self._tensors.shapes.get(name) or () for name in self._data)
         return {at: [each if each == 1 else isinstance(each, int) for each in shape] for at, shape in shapes}
 
-    def weights(self) -> Values:
-        """Return the shapes of its constants."""
-        return dict(self._shapes())
-
     def sizes(self) -> Values:
         """Return the shapes of its data."""
         return dict(enumerate(map(self._tensors.shapes.get, self._data)))
 
-    def numbers(self) -> Values:
-        """Return its constants' values."""
-        held = ((at, self._tensors.value(name)) for at, (*_, name) in self._constants.items())
-        return {at: None if value is None else value.tobytes() for at, value in held}
 
-
-#: In the order in which one is tried before another: those of sizes and single values come last.
+#: In the order in which one is tried before another: that of sizes comes last.
 TRAITS: Mapping[str, Callable[[NodeTraits], Values]] = {
     "element types": NodeTraits.types,
     "rank": NodeTraits.ranks,
@@ -188,24 +164,10 @@ TRAITS: Mapping[str, Callable[[NodeTraits], Values]] = {
     "constants": NodeTraits.stored,
     "channels": NodeTraits.channels,
     "attributes": NodeTraits.attributes,
-    "spread": NodeTraits.spread,
     "readers": NodeTraits.ends,
-    "makers": NodeTraits.begins,
-    "values": NodeTraits.values,
     "axes of one": NodeTraits.ones,
-    "weights": NodeTraits.weights,
     "sizes": NodeTraits.sizes,
-    "numbers": NodeTraits.numbers,
 }
-
-
-def _sort_of(value: np.ndarray[Any, Any] | None) -> object:
-    """Return whether values are negative, zero or beyond half of the range of FP16."""
-    if value is None or value.dtype.kind not in "iuf":
-        return None
-    known = value.astype(np.float64)
-    large = bool(known.size) and bool(np.abs(known).max() > np.finfo(np.float16).max / 2)
-    return bool((known < 0).any()), bool((known == 0).all()), large
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,7 +25,6 @@ from harness.case.model import fed_inputs, serialise
 from harness.errors import HandledError
 from harness.judge import complaints
 from harness.judge.cell import Judged
-from harness.models.answers import changes
 from harness.models.graphs import Cutter, copied, valid
 from harness.record.outcome import Accuracy
 from harness.words import GOOD, PREDICATE, Class, said
@@ -39,7 +38,7 @@ class Sought:
     """The outcome of a model on one target, as far as it has to stay so.
 
     `signature`, `operator`, `line` (the error, without the names of nodes and without numbers) and `text` (which the
-    engine has to say somewhere) are "" if they may be any. A good class stands for every good one.
+    engine has to say somewhere) are "" if they may be any.
     """
 
     cls: Class
@@ -50,11 +49,8 @@ class Sought:
 
     def shown_by(self, judged: Judged) -> bool:
         """Tell whether another model shows the same."""
-        cls = judged.classification.cls
-        if self.cls in GOOD:
-            return cls in GOOD
         return (
-            cls is self.cls
+            judged.classification.cls is self.cls
             and self.signature in ("", judged.signature)
             and self.operator in ("", judged.diagnosis.operator if judged.diagnosis else "")
             and (not self.line or self.line in failures(judged))
@@ -76,8 +72,7 @@ def sought(judged: Judged, keep: str) -> Sought:
     cls, target = judged.classification.cls, judged.cell.target.name
     if cls in GOOD:
         raise HandledError(
-            f"the model {PREDICATE[cls]} on {target}: there is nothing to keep; name the target where it does not, "
-            "or two that differ with --differs A,B"
+            f"the model {PREDICATE[cls]} on {target}: there is nothing to keep; name the target where it does not"
         )
     if keep == "class":
         return Sought(cls)
@@ -130,61 +125,6 @@ def named(judged: Judged) -> tuple[str, ...]:
     told = f"{place} {judged.classification.reason}"
     named = (name for name in nodes if re.search(rf"(?<![\w/]){re.escape(name)}(?![\w/])", told))
     return tuple(dict.fromkeys([*lost, *named]))
-
-
-@dataclass(frozen=True)
-class Shown:
-    """All that a smaller model has to show: its outcome by target, and for two targets how nodes change."""
-
-    sides: Mapping[str, Sought]
-    change: tuple[str, str, str] | None = None
-
-    def shown(self, look: Callable[[str], Judged]) -> bool:
-        """Tell whether a model shows it; `look` returns its outcome on a target."""
-        seen: dict[str, Judged] = {}
-        # The side that fails tells most candidates apart, so that the other one is seldom asked.
-        for target in sorted(self.sides, key=lambda name: self.sides[name].cls in GOOD):
-            seen[target] = look(target)
-            if not self.sides[target].shown_by(seen[target]):
-                return False
-        return self.change is None or self.change in _changes(*(seen[target] for target in self.sides))
-
-    def __str__(self) -> str:
-        told = "; ".join(f"{sought} on {target}" for target, sought in self.sides.items())
-        return f"{told}; {' '.join(self.change)}" if self.change else told
-
-
-def failing(judged: Judged, keep: str) -> Shown:
-    """Return the failure on one target; raises as `sought` does."""
-    return Shown({judged.cell.target.name: sought(judged, keep)})
-
-
-def differing(one: Judged, other: Judged, keep: str) -> Shown:
-    """Return the difference of two targets; raises HandledError if there is none."""
-    both = (one, other)
-    kept = [
-        Sought(cls) if (cls := judged.classification.cls) in GOOD else sought(judged, keep) for judged in both
-    ]
-    sides = dict(zip((judged.cell.target.name for judged in both), kept, strict=True))
-    if not (kept[0].shown_by(other) and kept[1].shown_by(one)):
-        return Shown(sides)
-    changed = _changes(one, other)
-    if not changed:
-        names = " and ".join(sides)
-        raise HandledError(
-            f"--differs: the model fares alike on {names}: it {kept[0]}; name two targets that differ"
-        )
-    return Shown(sides, changed[0])
-
-
-def _changes(one: Judged, other: Judged) -> tuple[tuple[str, str, str], ...]:
-    ops = {node.name: node.op for node in one.outcome.nodes}
-    return tuple(
-        dict.fromkeys(
-            (ops[change.node], f"from {said(str(change.before))}", f"to {said(str(change.after))}")
-            for change in changes(one, other)
-        )
-    )
 
 
 def _wrong(accuracy: Accuracy) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -33,7 +33,7 @@ from harness.known.listed import (
     ranked,
     uses_in,
 )
-from harness.matrix import Platform, Target
+from harness.matrix import Target
 from harness.matrix.operators import Fact, OperatorTable, tables_around
 from harness.models.answers import ran
 from harness.models.deciding import Patterns
@@ -49,8 +49,6 @@ from harness.words import GOOD, PREDICATE, Basis
 
 #: Seconds that reading a graph, its walks and its evaluation may each take; to read no real model at hand took one.
 _SECONDS = 20.0
-#: Platforms of which one's reports are told on the other: one version of TensorRT is built apart for each.
-_PLATFORMS: Mapping[Platform, str] = {"linux/amd64": "x86-64", "jetson": "Jetson"}
 #: Less than this is rounding.
 _ROUNDING = 1e-4
 #: What a model of opset 17 says so that it is read, and the way there.
@@ -92,8 +90,8 @@ def static_answers(
             target = each.cell.target
             asked = patterns if patterns and not each.outcome.ran else Patterns(())
             said = listed[target.name] if target.name in listed else held.on(target)
-            findings = ranked((*said, *_reported(asked, shape, each, target)))
-            found[each.cell.id] = Static(findings, held.remark(target), tuple(_elsewhere(asked, shape, each)))
+            findings = ranked((*said, *_reported(asked, shape, each)))
+            found[each.cell.id] = Static(findings, held.remark(target))
     return found
 
 
@@ -120,30 +118,13 @@ def _held(data: bytes, plugins: bool) -> Iterator[StaticModel]:  # noqa: FBT001
     yield StaticModel(onnx.load_model_from_string(data), plugins=plugins)
 
 
-def _elsewhere(patterns: Patterns, shape: Shape, each: Judged) -> Iterator[Objection]:
-    """Yield failures of the same version on other platforms, of patterns without a claim about this one."""
+def _reported(patterns: Patterns, shape: Shape, each: Judged) -> Iterator[Objection]:
+    """Yield the failures that are claimed, or were measured, of patterns on a target, for each place of them."""
     target = each.cell.target
-    needs = replace(target.needs, compute_capability="")
-    for platform, name in () if ran(each) else _PLATFORMS.items():
-        if platform != target.platform:
-            other = replace(target, platform=platform, needs=needs)
-            for one in _reported(patterns, shape, each, other, unless=target):
-                yield replace(one, restriction=f"on {name} {one.restriction}")
-
-
-def _reported(
-    patterns: Patterns, shape: Shape, each: Judged, target: Target, unless: Target | None = None
-) -> Iterator[Objection]:
-    """Yield the failures that are claimed, or were measured, of patterns on a target, for each place of them.
-
-    Patterns with a claim about the target `unless` are left out.
-    """
     built = ran(each)
     if built and each.classification.cls not in GOOD:
         return
     for match in patterns.matches(shape, each.cell.variant.recipe, target, built=built):
-        if unless and match.pattern.claims(unless):
-            continue
         claim, variant = match.claim, match.pattern.variant
         link = claim.source.url if claim.source and claim.basis is not Basis.MEASURED else ""
         said = " ".join(filter(None, (PREDICATE[claim.outcome], f"({claim.provenance})", link)))

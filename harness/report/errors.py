@@ -114,11 +114,6 @@ class ErrorEntry:
     only: str = ""
     related: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def summary(self) -> str:
-        """Return its sightings in a few words: the surest first, "" without a known version."""
-        return "; ".join(dict.fromkeys(f"{each.basis} on {each.where}" for each in self.seen[:2]))
-
 
 def error_entries(results: Results) -> tuple[ErrorEntry, ...]:
     """Return an entry for every signature: failures before warnings before harmless lines, most reported first."""

@@ -1,6 +1,6 @@
 """The lexicon: what the words of a question mean and the facts on them, from lexicon.yaml and results.json's data.
 
-report/asking.py answers with it in the terminal, and static/ask.js on the page.
+static/ask.js answers with it, on the page and in the terminal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is HTML: the page, one file of results.json and the app that draws it, without any network; and static pages.
-
-A static page stands for each error and each case, to link to and to be found by.
-"""
+"""The page: one file of results.json and the app that draws it, without any network."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 from itertools import chain
 from pathlib import Path
@@ -25,20 +22,15 @@ import minify_html
 from markupsafe import Markup
 from packaging.version import Version
 
-from harness.case import Expectation
 from harness.compare.step import COUNTED, HEADLINES
-from harness.engines import ENGINES
 from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
-from harness.known.claim import GENERATIONS, says
-from harness.known.model import CaseView, VariantView
+from harness.known.claim import GENERATIONS
 from harness.matrix.operators import node_tests
-from harness.report.errors import ErrorEntry, error_entries, range_of
 from harness.report.labels import FAILING, KINDS, MARKS, ROLES, STATES
 from harness.report.lexicon import lexicon
-from harness.report.model import Results
-from harness.text import capital, clip, visible
-from harness.words import Basis, Class
+from harness.text import capital, visible
+from harness.words import Class
 
 STATIC = Path(__file__).parent / "static"
 #: In the order in which they rely on one another.
@@ -140,7 +132,7 @@ def render(
     style, script = _style(), _script()
     small = {name: data for name, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
     coded = {name: base64.b64encode(data).decode() for name, data in sorted(small.items())}
-    first, late = _early_and_late(data)
+    first, late = early_and_late(data)
     template = environment(STATIC).get_template("index.html.j2")
     return template.render(
         data=data,
@@ -156,7 +148,7 @@ def render(
     )
 
 
-def _early_and_late(data: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def early_and_late(data: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the data with cells that are alike once, and the fields of each cell that are unpacked late."""
     kinds: dict[str, tuple[int, dict[str, Any]]] = {}
     places, late = [], []
@@ -241,18 +233,19 @@ def _seeds(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 @cache
 def _style() -> str:
-    return _minified("style", _asset("style.css"))
+    return _minified("style", asset("style.css"))
 
 
 @cache
 def _script() -> str:
     """Return the scripts as one program."""
-    first, *bodies = [_asset(f"{name}.js") for name in ("unpack", *_SCRIPTS)]
+    first, *bodies = [asset(f"{name}.js") for name in ("unpack", *_SCRIPTS)]
     whole = "".join([first, "const [data, words] = await allData();\n", *bodies])
     return f'"use strict";{_minified("script", f"(async () => {{{whole}}})();")}'
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file that the page is made of."""
     return (STATIC / name).read_text(encoding="utf-8")
 
 
@@ -393,129 +386,12 @@ def _shown(value: Any) -> Any:  # noqa: ANN401  (whatever a template prints)
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-#: The list of all pages, their style sheet, which is the report's, and the report, each by its place beside the report.
-LIST, STYLE, REPORT = "pages.html", "style.css", "index.html"
-#: The changes from TensorRT 10 to 11, in one page.
-UPGRADE = "upgrade-11.html"
-
-
-def page_of_error(signature: str) -> str:
-    """Return the place of an error's page."""
-    return f"errors/{signature}.html"
-
-
-def page_of_case(name: str) -> str:
-    """Return the place of a case's page."""
-    return f"cases/{name}.html"
-
-
-def own_pages(results: Results) -> dict[str, str]:
-    """Return every page, their list and their style sheet by its place; the same text for the same results."""
-    entries = error_entries(results)
-    by_case = _signatures(results)
-    pages = {
-        LIST: _filled("own_page.html.j2", results, LIST, "Errors and cases of TensorRT", errors=entries),
-        UPGRADE: _upgrade(results, entries),
-    }
-    filled = partial(_filled, "own_page.html.j2", results)
-    for entry in entries:
-        page, told = page_of_error(entry.id), f"{entry.cause} {entry.advice}"
-        cases = [case for case in results.cases if entry.id in by_case[case.name]]
-        pages[page] = filled(page, entry.title, description=told, entry=entry, failing_so=cases)
-    # The measured and reported cells of each variant.
-    known = {variant.id: [cell for cell in cells if cell.basis] for variant, cells in results.rows()}
-    for case in results.cases:
-        page, errors = page_of_case(case.name), [each for each in entries if each.id in by_case[case.name]]
-        pages[page] = filled(
-            page, case.title, description=case.summary, case=case, known=known, errors=errors
-        )
-    return {**pages, STYLE: (STATIC / STYLE).read_text(encoding="utf-8")}
-
-
-def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
-    """Return the page on TensorRT 11: signatures by topic, claims, boards, and every name that is gone."""
-    by_id = {entry.id: entry for entry in entries}
-    topics: dict[str, list[ErrorEntry]] = {}
-    for signature in load_signatures():
-        if signature.upgrade_11:
-            topics.setdefault(signature.upgrade_11, []).append(by_id[signature.id])
-    return _filled(
-        "upgrade_11.html.j2",
-        results,
-        UPGRADE,
-        "From TensorRT 10 to 11",
-        description="Calibrators, precision flags, plugins, plans and names of TensorRT that 11 no longer takes.",
-        topics=topics,
-        claims=_claims_of_11(results),
-        boards=[target for target in results.targets if target.jetpack],
-        gone=_gone(),
-    )
-
-
-def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expectation]]:
-    """Return the reported claims of TensorRT from some 11 on that no topic holds."""
-    answered = {signature.id for signature in load_signatures() if signature.upgrade_11}
-    every = ((case, variant) for case in results.cases for variant in case.variants)
-    return [
-        (case, variant, claim)
-        for case, variant in every
-        for claim in variant.claims
-        if claim.signature not in answered and _is_of_11(claim)
-    ]
-
-
-def _is_of_11(claim: Expectation) -> bool:
-    told = claim.basis is Basis.REPORTED and bool(claim.source) and ENGINES[claim.engine].by_major
-    return told and re.search(r"[>=~]=11\b", claim.versions or "") is not None
-
-
-def _gone() -> dict[str, list[names.NameRow]]:
-    """Return the names that are gone by the first version without them, the newest version first."""
-    yet = {signature.id for signature in load_signatures() if signature.not_yet}
-    rows = [row for row in names.load_names() if row.signature not in yet]
-    versions = sorted({row.since for row in rows}, key=Version, reverse=True)
-    return {version: [row for row in rows if row.since == version] for version in versions}
-
-
-def _filled(template: str, results: Results, here: str, heading: str, **shown: object) -> str:
-    """Return a page filled in; `here` is its place beside the report, `shown` the names that its template asks for."""
-    top = "../" if "/" in here else ""
-    more = {"description": heading, "entry": None, "case": None, "errors": (), **shown}
-    return (
-        templates()
-        .get_template(template)
-        .render(
-            results=results,
-            here=here,
-            heading=heading,
-            title=f"{visible(heading)} | TensorRT compatibility",
-            top=top,
-            report=top + REPORT,
-            href=lambda signature: top + page_of_error(signature),
-            **more,
-        )
-    )
-
-
 @cache
 def templates() -> jinja2.Environment:
-    """Return the templates of the page and of those beside it."""
+    """Return the templates of the page."""
     made = environment(STATIC)
-    made.globals.update(
-        MARKS=MARKS,
-        ROLES=ROLES,
-        STATES=STATES,
-        KINDS=KINDS,
-        READING=READING,
-        REPLACED=names.replaced(),
-        LIST=LIST,
-        STYLE=STYLE,
-        UPGRADE=UPGRADE,
-        page_of_case=page_of_case,
-        page_of_error=page_of_error,
-    )
-    made.filters.update(says=says, range_of=range_of, anchor=_anchor, capital=capital)
-    made.filters.update(brief=partial(clip, limit=240), brief_address=_brief_address)
+    made.globals.update(MARKS=MARKS, STATES=STATES, KINDS=KINDS, READING=READING)
+    made.filters.update(anchor=_anchor, capital=capital, brief_address=_brief_address)
     return made
 
 
@@ -529,14 +405,3 @@ def _brief_address(url: str) -> str:
     thread = re.fullmatch(r"https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/(\d+)", url)
     plain = url.removeprefix("https://")
     return f"{thread[1]}#{thread[2]}" if thread else f"{plain.partition('/')[0]}, {plain.rpartition('/')[2]}"
-
-
-def _signatures(results: Results) -> dict[str, set[str]]:
-    """Return the signatures that variants of each case were measured, or are reported, to fail by."""
-    found: dict[str, set[str]] = {case.name: set() for case in results.cases}
-    for cell in results.cells:
-        if cell.measured and cell.signature:
-            found[cell.case].add(cell.signature)
-    for variant in results.variants:
-        found[variant.case].update(claim.signature for claim in variant.claims if claim.signature)
-    return found

@@ -30,7 +30,7 @@ from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import further_rows
 from harness.report.labels import bucket
 from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, SELDOM, Reported, Results
-from harness.report.page import own_pages, render
+from harness.report.page import render
 from harness.report.results import Commands, Models, layer_files, of_outcomes, results_of, run_records
 from harness.report.summary import summary
 from harness.text import visible
@@ -106,11 +106,6 @@ def _holds(path: Path, data: bytes) -> bool:
     with contextlib.suppress(OSError):
         return read_bytes(path, len(data)) == data
     return False
-
-
-def write_pages(results: Results, folder: Path) -> tuple[Path, ...]:
-    """Write a page for each error and each case beside the report in a folder; raises as `write_report`."""
-    return write_files(folder, {name: text.encode() for name, text in own_pages(results).items()})
 
 
 def model_files(models: Models) -> dict[str, bytes]:

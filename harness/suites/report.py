@@ -7,25 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import HandledError
 from harness.history import read_history, take_history, update_history
-from harness.known.model import Known
 from harness.matrix import Matrix
 from harness.record.outcome import Outcome
 from harness.record.speaking import Today
 from harness.record.store import SUITES, Store
 from harness.report.model import Results
 from harness.report.results import ReportSources, layer_files, results_of, run_records
-from harness.report.verify import verify_recorded
-from harness.report.writer import LAYERS, report_texts, write_layers, write_report
+from harness.report.writer import LAYERS, write_layers, write_report
 from harness.suites.running import About
 from harness.text import grouped
-from harness.words import GOOD, UNJUDGED, Class
-
-#: A change by whether the model worked before, and works now.
-_KINDS = {(True, True): "", (True, False): "broken", (False, True): "fixed", (False, False): "otherwise"}
-#: Models that the summary names one by one.
-_MOST_LISTED = 15
+from harness.words import UNJUDGED, Class
 
 
 @dataclass(frozen=True)
@@ -41,41 +33,12 @@ class SuiteReport:
         """Return the place of its page."""
         return self.folder / "index.html"
 
-    @property
-    def regressed(self) -> list[Known]:
-        """Return the cells that worked in the run before their last one, and fail now."""
-        moved = turned(self.results)
-        return [cell for kinds in moved.values() for cell, _ in kinds.get("broken", ())]
-
     def lines(self, targets: frozenset[str] | None = None) -> Iterator[str]:
-        """Yield counts by target, all or some, and the models that ended otherwise in the run before."""
-        moved = turned(self.results)
+        """Yield counts by target, of all or of some."""
         ends = grouped((cell.target, cell.cls) for cell in self.results.cells if cell.cls not in UNJUDGED)
         for target in (each.id for each in self.results.targets if targets is None or each.id in targets):
             counts = Counter(ends.get(target, ()))
             yield f"{self.about.name} on {target}: {', '.join(f'{counts[cls]} {cls}' for cls in Class if counts[cls])}"
-            for kind, pairs in moved.get(target, {}).items():
-                names = [f"{cell.variant} ({before} before, {cell.cls} now)" for cell, before in pairs]
-                yield from (f"  {kind}: {name}" for name in names[:_MOST_LISTED])
-                if len(names) > _MOST_LISTED:
-                    yield f"  and {len(names) - _MOST_LISTED} more, listed in the report"
-
-
-def turned(results: Results) -> dict[str, dict[str, list[tuple[Known, Class]]]]:
-    """Return the cells that ended otherwise in the run before their last, with their class then.
-
-    By target, then by kind: "broken", "fixed" or "otherwise", failing in another way. A run without a GPU is no change.
-    """
-    began = {run.id: run.when for run in results.runs}
-    found: dict[str, dict[str, list[tuple[Known, Class]]]] = {}
-    for cell in results.cells:
-        past = cell.past
-        if not past or not past.before or past.since != began.get(cell.stamps) or cell.cls in UNJUDGED:
-            continue
-        kind = _KINDS[past.before in GOOD, cell.cls in GOOD]
-        if kind:
-            found.setdefault(cell.target, {}).setdefault(kind, []).append((cell, past.before))
-    return found
 
 
 def suite_folders(reports: Path) -> list[Path]:
@@ -99,25 +62,6 @@ def build_suite(matrix: Matrix, folder: Path) -> SuiteReport | None:
     write_layers(folder / LAYERS, layer_files(found))
     write_report(report.results, folder)
     return report
-
-
-def verify_suites(matrix: Matrix, reports: Path) -> list[str]:
-    """Return a sentence for every fault of the suites in a reports folder; see `verify_report`."""
-    faults: list[str] = []
-    for folder in suite_folders(reports):
-        store = Store(folder, tell=lambda _: None)
-        try:
-            found = _recorded(matrix, folder, store)
-            if found is None:
-                faults += store.faults
-                continue
-            texts = report_texts(results_of(found, read_history(folder)))
-        except HandledError as error:
-            faults.append(str(error))
-            continue
-        files = {name: text.encode() for name, text in texts.items()}
-        faults += verify_recorded(found, store, folder, files)
-    return faults
 
 
 def absorb_suites(reports: Path, other: Path) -> Iterator[str]:

@@ -107,7 +107,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     ),
     "a name too long": (nothing, ["verify", "--reports", "r" * 400], "rrr...: is too long a name"),
     "via podman": (nothing, ["run", "--via", "podman"], "invalid choice: 'podman'"),
-    "list what": (nothing, ["list", "cels"], "'cels' is none of cells, variants, targets"),
+    "list what": (nothing, ["list", "cels"], "'cels' is none of cells, targets"),
     "expression": (
         nothing,
         ["list", "-k", "toy and (ort131"],
@@ -158,7 +158,6 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         "nowhere/x.onnx: cannot be written: No such file",
     ),
     "report of nothing": (nothing, ["report"], "reports: holds no records"),
-    "pages nowhere": (recorded, ["report", "--pages", "/proc/nowhere"], "/proc/nowhere: cannot be written"),
     "verify of nothing": (nothing, ["verify", "--reports", "nowhere"], "nowhere: holds no records"),
     "accept of what did not run": (recorded, ["accept"], "nothing measured is recorded for this selection"),
     "merge of a folder that is none": (

@@ -68,21 +68,6 @@ def test_the_answer_is_that_of_the_step(tmp_path: Path, capsys: Capture) -> None
     assert max(map(len, lines)) <= 100
 
 
-def test_a_target_alone_has_a_line_for_each_later_version(tmp_path: Path, capsys: Capture) -> None:
-    """Which to take: counts of what is known."""
-    write(tmp_path, report())
-    assert main(["diff", "rtx15", "--reports", str(tmp_path)]) == 0
-    heads, *lines, last = capsys.readouterr().out.splitlines()
-    assert heads.split("  ")[0] == "to"
-    assert [line.split() for line in lines] == [
-        ["rtx16", "3", "1", "0", "0", "0", "0"],
-        ["rtx17", "2", "2", "0", "1", "0", "0"],
-    ]
-    assert last.startswith("Of 4 variants;")
-    assert main(["diff", "trt86", "--reports", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split("  ")[0] == "trt102"
-
-
 def test_a_claimed_step_is_told_as_such_and_fails_nothing(tmp_path: Path, capsys: Capture) -> None:
     """Claims are no measurements."""
     write(tmp_path, json.loads(results_json(factory.nobody_ran())))
@@ -225,13 +210,7 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, capsys: Capture, kind: st
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["rtx17"], "rtx17 is the newest version of its series here; name another target"),
-        (["rtx71"], "no target 'rtx71'"),
-        (
-            ["rtx15", "--json"],
-            "--target, --json and --markdown are about a step; name its other side, B, too",
-        ),
-        (["."], ". is a report; name the one to compare it with, too"),
+        (["rtx16"], "the following arguments are required: B"),
         (["rtx16", "rtx71"], "did you mean"),
         (["{old}", "rtx17"], "two targets or two reports"),
         (["{old}", "{new}", "--target", "rtx71"], "do not both have"),

@@ -85,13 +85,6 @@ def test_a_mistake_is_one_sentence(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_the_case_that_shows_it_is_of_the_same_operator(tmp_path: Path, capsys: Capture) -> None:
-    """Another operator's case proves nothing."""
-    line = "[E] getPluginCreator could not find plugin: {} version: 1"
-    assert "shown by   mish." in asked(tmp_path, capsys, line.format("Mish"))[1]
-    assert "shown by" not in asked(tmp_path, capsys, line.format("LayerNormalization"))[1]
-
-
 def test_a_verbose_build_log_tells_why_a_layer_lost_its_precision(tmp_path: Path, capsys: Capture) -> None:
     code, said = asked(tmp_path, capsys, "\n".join(CALIBRATED))
     assert code == 1

@@ -40,14 +40,13 @@ def test_doctor_ends_with_what_to_do(capsys: Capture) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_list_names_cells_variants_and_targets(capsys: Capture) -> None:
+def test_list_names_cells_and_targets(capsys: Capture) -> None:
     def listed(*words: str) -> list[str]:
         assert main(["list", *words]) == 0
         return capsys.readouterr().out.splitlines()
 
     assert listed("--target", "ort131") == ["toy.relu-ort131", "toy.weak-ort131", "toy.foreign-ort131"]
     assert listed("-k", "relu and not trt86") == ["toy.relu-ort131"]
-    assert [line.split()[0] for line in listed("variants")] == ["toy.relu", "toy.weak", "toy.foreign"]
     targets = listed("targets")
     assert targets[0].split()[0] == "trt86"
     assert targets[0].endswith("nvcr.io/nvidia/tensorrt:23.06-py3")
@@ -85,7 +84,6 @@ def test_show_prints_the_cell_whole(monkeypatch: Patch, capsys: Capture, tmp_pat
         "input   images float[1,3,64,64]",
         "weak typing; flags INT8; entropy calibrator",
         "ok on tensorrt ==8.6.1, compute capability 9.0 (measured)",
-        "ok on tensorrt ==10.0.*, linux/amd64 (reported in a summary of a whole model; speaks of: builds)",
         f"last result: none is recorded in {tmp_path}",
         "trt-compat run -k conv_silu.int8-entropy-trt86 --target trt86",
         "nvcr.io/nvidia/tensorrt:23.06-py3",
@@ -100,7 +98,7 @@ def test_show_prints_the_cell_whole(monkeypatch: Patch, capsys: Capture, tmp_pat
     assert "trtexec" not in out
     assert main(["show", "conv_silu.int8-entropy-trt92", "--reports", str(tmp_path)]) == 0
     claim = capsys.readouterr().out.partition("known about this cell\n")[2]
-    assert "https://github.com/NVIDIA/TensorRT/issues/3640" in claim.partition("known about other")[0]
+    assert "https://github.com/NVIDIA/TensorRT/issues/3640" in claim
 
 
 def test_show_has_the_result_before_the_graph_and_wraps(
@@ -123,15 +121,11 @@ def test_show_has_the_result_before_the_graph_and_wraps(
 
 
 def test_show_folds_a_long_graph(monkeypatch: Patch, capsys: Capture) -> None:
-    """To the count of each operator; --graph lists every node."""
+    """To the count of each operator."""
     monkeypatch.chdir(project.TOP)
     assert main(["show", "conv_silu.qdq-tail-rtx17"]) == 0
     folded = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"--graph lists: \d+ \w+, \d+", folded)
-    assert main(["show", "conv_silu.qdq-tail-rtx17", "--graph"]) == 0
-    whole = capsys.readouterr().out
-    assert "which --graph lists" not in whole
-    assert len(whole) > len(folded) + 1000
+    assert re.search(r"\d+ nodes: \d+ \w+, \d+", folded)
 
 
 def test_the_saved_file_is_the_cells(monkeypatch: Patch, capsys: Capture, tmp_path: Path) -> None:
@@ -236,7 +230,6 @@ def test_programs_get_json_of_what_people_get_in_lines(
     assert [cell["id"] for cell in cells] == ["toy.relu-trt86", "toy.relu-ort131"]
     assert [cell.get("class") for cell in cells] == [None, "build_failed"]
     assert [each["id"] for each in said("list", "targets")] == ["trt86", "ort131"]
-    assert [each["id"] for each in said("list", "variants")] == ["toy.relu", "toy.weak", "toy.foreign"]
     (result,) = said("show", "toy.relu-ort131")["results"]
     assert (result["class"], result["verdict"]) == ("build_failed", "new")
     targets = {each["id"]: each for each in said("doctor")["targets"]}

@@ -18,12 +18,11 @@ import pytest
 from onnx import TensorProto
 
 import harness
-from harness.api import Checked
 from harness.case import load_cases
 from harness.cli import main
 from harness.judge.cell import Judged, judge_cell
 from harness.layers.asked import asked
-from harness.models.answers import Trouble
+from harness.models.answers import Answer, Trouble
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Outcome, ParserError
 from harness.run.local import Sink
@@ -187,26 +186,23 @@ def test_every_form_of_the_answer_says_the_same(told: list[str], capsys: Capture
     failing = False
     for name, file in zip(MODELS, told, strict=True):
         answer = harness.check(file, TARGETS, matrix=MATRIX[1], blockers=False)
-        for row in answer.rows():
-            place = name, row["target"]
-            assert_same(answer, row, cells[place], printed.get(place, ""))
-            assert table[place] == row["class"]
-            failing |= bool(answer.troubles(row["target"]) & {Trouble.BUILD, Trouble.INT8_LOSS})
+        for found in answer.answers.values():
+            place = name, found.target
+            assert_same(found, cells[place], printed.get(place, ""))
+            assert table[place] == found.judged.classification.cls
+            failing |= bool(found.troubles & {Trouble.BUILD, Trouble.INT8_LOSS})
     assert {*printed.values()} >= ENDS
     assert (failing, code) == (True, 1)
 
 
-def assert_same(answer: Checked, row: dict[str, Any], cell: dict[str, Any], printed: str) -> None:
-    """Hold what is printed of a cell, its entry in results.json and its row in Python to its record."""
-    target = row["target"]
-    own, static = answer[target], answer.static[target]
+def assert_same(answer: Answer, cell: dict[str, Any], printed: str) -> None:
+    """Hold what is printed of a cell, and its entry in results.json, to its answer in Python."""
+    own, static = answer.judged, answer.static
     cls = str(own.classification.cls)
-    assert cell["class"] == row["class"] == cls
-    assert cell.get("signature") == row["signature"] == own.signature
-    place = (own.diagnosis.operator, own.diagnosis.node) if own.diagnosis else ("", "")
-    assert (row["operator"], row["node"]) == place
+    assert cell["class"] == cls
+    assert cell.get("signature") == own.signature
     assert cell["static"]["state"] == static.state
-    if answer.ran(target):
+    if answer.ran:
         assert printed == drawn(cell) == cls
     elif static.state == "unknown":
         assert printed in ("", "unknown")
@@ -214,5 +210,5 @@ def assert_same(answer: Checked, row: dict[str, Any], cell: dict[str, Any], prin
         assert printed == static.state
         if cls == "not_run" and printed != "clear":
             assert drawn(cell) == printed
-    if answer.answer(target).blocked:
+    if answer.blocked:
         assert (cell["basis"], cell["stands"]) == ("listed", "parse_failed")

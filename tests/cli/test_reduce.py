@@ -134,12 +134,6 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(
     assert Engine.asked == []
 
 
-def test_two_targets_are_both_asked(folder: Path, capsys: Capture) -> None:
-    assert trt_compat("reduce", "model.onnx", "--differs", "rtx15,rtx17", "-o", "s.onnx") == 0
-    assert ops(onnx.load(folder / "s.onnx")) == ["Softmax"]
-    assert "builds on rtx17" in capsys.readouterr().out
-
-
 @pytest.mark.usefixtures("folder")
 def test_a_machinery_that_fails_is_no_failure_of_the_model(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr(Engine, "spoilt", "rtx15")
@@ -160,17 +154,10 @@ def test_an_end_that_asks_for_a_gpu_says_nothing(monkeypatch: Patch, capsys: Cap
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    ("symptom", "said"),
-    [
-        ("numbers", "rtx17 says neither good nor bad; name another end\n"),
-        ("slower:5%", "name another end, or look on a quieter machine or for a larger share\n"),
-    ],
-)
-def test_an_end_that_tells_nothing_is_named(symptom: str, said: str, capsys: Capture) -> None:
-    words = ("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx15", "--symptom", symptom)
+def test_an_end_that_tells_nothing_is_named(capsys: Capture) -> None:
+    words = ("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx15", "--symptom", "numbers")
     assert trt_compat(*words) == 3
-    assert capsys.readouterr().out.endswith(said)
+    assert capsys.readouterr().out.endswith("rtx17 says neither good nor bad; name another end\n")
 
 
 @pytest.mark.usefixtures("folder")

@@ -21,7 +21,7 @@ _ASKED_FOR = (
     *("DataType.FP8", "DataType.INT4", "DataType.INT64", "IBuilderConfig.hardware_compatibility_level"),
     *("ICudaEngine.create_engine_inspector", "ILayer.precision", "INetworkDefinition.add_plugin_v2"),
     *("INetworkDefinition.add_plugin_v3", "INetworkDefinition.mark_debug"),
-    *("IPluginRegistry.load_library", "IPluginV2DynamicExt", "IPluginV3", "IProfiler"),
+    *("IPluginRegistry.load_library", "IProfiler"),
     *("ITensor.set_dynamic_range", "ParserError.node_name"),
 )
 _HEAD = """# Written by `make docs`; a test fails when it is out of date. Real bindings on a stub of NVIDIA's libraries.

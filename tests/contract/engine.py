@@ -5,9 +5,6 @@ Each answer gets the bindings, what the stub answered, and the call's arguments.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import functools
 import weakref
 from collections.abc import Callable
 from types import ModuleType
@@ -17,15 +14,12 @@ from tests.contract.trace import TRACE
 
 Answer = Callable[..., Any]
 
-#: Objects that TensorRT or the driver would own, and that so outlive the adapter's work: plugins and memory.
+#: Memory that the driver would own, and that so outlives the adapter's work.
 made: list[Any] = []
 #: Loggers, profilers and calibrators that the adapter made in this scenario, which it has to keep itself.
 derived: list[weakref.ref[Any]] = []
 #: The classes of the bindings that the adapter derives those from.
 DERIVED = ("ILogger", "IProfiler", "IInt8EntropyCalibrator2", "IInt8MinMaxCalibrator", "IOutputAllocator")
-
-#: The stream on which TensorRT has a plugin work.
-_STREAM = 77
 
 
 def _living() -> list[Any]:
@@ -67,48 +61,6 @@ def _execute(trt: ModuleType, done: bool, _stream: int) -> bool:
     return done
 
 
-def _register(trt: ModuleType, done: bool, creator: Any, _namespace: str) -> bool:
-    """Make a plugin through its creator and ask it what a builder asks."""
-    formats = bytearray(b"int8_linear\0")
-    fields = [trt.PluginField("formats", formats, trt.PluginFieldType.CHAR)]
-    v3 = isinstance(creator, getattr(trt, "IPluginCreatorV3One", ()))
-    plugin = creator.create_plugin("name", fields, *([trt.TensorRTPhase.BUILD] if v3 else []))
-    # Up to 10.3 the bindings spoil the heap when Python frees an IPluginV3; TensorRT itself keeps those it is given.
-    made.extend((plugin, plugin.clone()))
-    plugin.configure_plugin([], [])
-    shape = trt.DimsExprs([])
-    tensors = [trt.DynamicPluginTensorDesc() if v3 else trt.PluginTensorDesc() for _ in range(3)]
-    for tensor in tensors:
-        described = tensor.desc if v3 else tensor
-        described.type, described.format = trt.DataType.INT8, trt.TensorFormat.LINEAR
-        described.dims = trt.Dims((1, 2))
-    assert all(plugin.supports_format_combination(position, tensors, 2) for position in range(3))
-    assert not plugin.supports_format_combination(0, tensors, 1)
-    if v3:
-        assert plugin.get_capability_interface(trt.PluginCapabilityType.CORE) is not None
-        assert plugin.get_output_data_types([trt.DataType.INT8]) == [trt.DataType.INT8]
-        assert len(plugin.get_output_shapes([shape], [], None)) == 1
-        plugin.on_shape_change([], [])
-        made.append(plugin.attach_to_context(None))
-        assert plugin.get_fields_to_serialize() is not None
-    else:
-        assert plugin.get_output_datatype(0, [trt.DataType.INT8]) == trt.DataType.INT8
-        plugin.get_output_dimensions(0, [shape], None)
-        made.append(creator.deserialize_plugin("name", plugin.serialize().encode()))
-    described = [tensor.desc if v3 else tensor for tensor in tensors]
-    sides = [(ctypes.c_char * 64)(), (ctypes.c_char * 64)()]
-    made.extend(sides)
-    source, target = (ctypes.addressof(side) for side in sides)
-    TRACE.name_block("plugin input", source, 64)
-    TRACE.name_block("plugin output", target, 64)
-    enqueue = functools.partial(plugin.enqueue, described[:1], described[1:2], [source], [target], 0, _STREAM)
-    TRACE.call("enqueue", None, enqueue, [source], [target], _STREAM)
-    with contextlib.suppress(ValueError):
-        creator.create_plugin("name", [], *([trt.TensorRTPhase.BUILD] if v3 else []))
-        raise AssertionError("a plugin without its attribute was made")
-    return done
-
-
 ANSWERS: dict[str, Answer] = {
     "Builder.build_serialized_network": _build,
     "OnnxParser.num_errors": lambda *_: 1,
@@ -126,5 +78,4 @@ ANSWERS: dict[str, Answer] = {
     "IExecutionContext.get_tensor_shape": lambda trt, _shape, name: trt.Dims((-1 if name == "y2" else 1, 2)),
     "IExecutionContext.execute_async_v3": _execute,
     "EngineInspector.get_engine_information": lambda *_: "{}",
-    "IPluginRegistry.register_creator": _register,
 }

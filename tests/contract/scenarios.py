@@ -31,7 +31,7 @@ class Scenario:
 
     `ends` is done, failed, unavailable or agent_fault; `lacking` is a name and the end of versions that do not have it.
     `answers` are by "Class.member" and replace what the engine says, one after the other where it is a list. `without`
-    takes away the CUDA "driver" or "numpy", `fails` is a function of the driver that fails, `null` a factory of the
+    takes away the CUDA "driver", `fails` is a function of the driver that fails, `null` a factory of the
     library that gives nothing, and `plugins` the image's folder of compiled plugins.
     """
 
@@ -221,7 +221,6 @@ def _machine_faults() -> list[Scenario]:
             for what, kinds in (("InferBuilder", both), ("NvOnnxParser", both), ("InferRuntime", loads))
             for kind, job in kinds
         ),
-        fault("run, hollow runtime", _run(), null="only createInferRuntime"),
         fault("preflight, null network", preflight, answers=null),
         fault("preflight, null config", preflight, answers={"Builder.create_builder_config": None}),
         fault("build, null network", _build(Recipe()), answers=null),
@@ -254,10 +253,10 @@ def _plugins(folder: Path) -> list[Scenario]:
             "unavailable",
             parts={**parts, "library:" + "f" * 64: "no"},
         ),
-        Scenario("plugin in Python", build, lacking=("IPluginV2DynamicExt", "unavailable")),
         Scenario("plugin in C++", build, plugins=str(folder / "good")),
         Scenario("plugin in C++ that does not load", build, "unavailable", untaken, plugins=broken),
-        Scenario("no plugin", build, "unavailable", untaken, without=("numpy",), plugins=absent),
+        Scenario("no plugin", build, "unavailable", untaken, plugins=absent),
+        Scenario("no folder of plugins", build, "unavailable", untaken),
     ]
 
 

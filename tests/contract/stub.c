@@ -49,8 +49,7 @@ __attribute__((constructor)) static void make_object(void)
 
 #define HANDS_OUT_THE_OBJECT(name) void *name(void) { return OBJECT; }
 
-/* The factory that gives nothing, as NVIDIA's do where CUDA does not start; set by the probe, "" for none. With "only "
- * before it, it complains and gives the object, as that of libnvinfer_lean 10.16 and 11.4 gives a hollow one. */
+/* The factory that gives nothing, as NVIDIA's do where CUDA does not start; set by the probe, "" for none. */
 char null_factory[64];
 
 /* Which of the logger's virtual functions is `log`: the first, until the loggers of TensorRT 11 got a base class. */
@@ -69,11 +68,10 @@ static void complain(void *logger, const char *name)
     void *name(void *first, void *second)                                  \
     {                                                                      \
         (void)first, (void)second;                                         \
-        int hollow = strcmp(null_factory, "only " called) == 0;            \
-        if (!hollow && strcmp(null_factory, called) != 0)                  \
+        if (strcmp(null_factory, called) != 0)                             \
             return OBJECT;                                                 \
         complain(logger, called);                                          \
-        return hollow ? OBJECT : 0;                                        \
+        return 0;                                                          \
     }
 
 HANDS_OUT_THE_OBJECT_OR_NULL(createInferBuilder_INTERNAL, "createInferBuilder", first)

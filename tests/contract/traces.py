@@ -16,7 +16,6 @@ KEPT = {
     "build-marked-outputs": "feature tensors marked as output",
     "build-workspace": "feature workspace limit",
     "build-other-gpu": "build for 8.9",
-    "build-plugin-in-python": "plugin in Python",
     "build-plugin-in-c++": "plugin in C++",
     "run": "run, two inputs and two outputs",
     "preflight": "preflight",

@@ -8,20 +8,8 @@ import pytest
 
 from harness.errors import HandledError
 from harness.judge.cell import Judged
-from harness.judge.timing import statistics
-from harness.models.answers import median_ms
-from harness.models.bisect import (
-    Edge,
-    Reply,
-    Symptom,
-    Told,
-    agreed,
-    bisect,
-    check_node,
-    parse_symptom,
-    row_of,
-)
-from harness.record.outcome import Accuracy, Latency
+from harness.models.bisect import Edge, Reply, Symptom, bisect, check_node, parse_symptom, row_of
+from harness.record.outcome import Accuracy
 from tests.models.test_check import judged
 from tests.report.factory import target
 
@@ -112,33 +100,9 @@ def test_by_numbers_what_did_not_run_is_neither() -> None:
     assert answers("numbers", right, off, BUILT) == [GOOD, BAD, SKIP]
 
 
-def timed(*samples: float) -> Judged:
-    return judged("int8", "int8", ran=True, latency=Latency(samples, 1, "monotonic"))
-
-
-def test_by_latency_the_median_of_the_good_end_is_the_measure() -> None:
-    good = timed(1.0, 1.0, 9.0)
-    assert answers("slower:5%", good, timed(1.06, 1.06, 1.0), timed(1.04), BUILT) == [GOOD, BAD, GOOD, SKIP]
-
-
-def test_the_median_is_the_report_s() -> None:
-    """For an even number of samples it lies between the two in the middle."""
-    samples = (4.0, 1.0, 2.0, 3.0)
-    assert median_ms(timed(*samples)) == statistics(samples).median == 2.5
-    assert median_ms(BUILT) is None
-
-
-def test_runs_that_do_not_agree_say_nothing() -> None:
-    quick, slow = Told(GOOD, "1 ms"), Told(BAD, "2 ms")
-    assert agreed([quick, quick]) is quick
-    assert agreed([quick, slow]).reply is SKIP
-
-
-@pytest.mark.parametrize("text", ["", "fast", "slower", "slower:x", "int8", "int8:", "int9:/a"])
+@pytest.mark.parametrize("text", ["", "slower:5%", "int8", "int8:", "int9:/a"])
 def test_what_is_no_symptom_is_refused(text: str) -> None:
-    with pytest.raises(
-        HandledError, match="is no symptom; give class, signature, numbers, slower:5% or int8:NODE"
-    ):
+    with pytest.raises(HandledError, match="is no symptom; give class, signature, numbers or int8:NODE"):
         parse_symptom(text)
 
 

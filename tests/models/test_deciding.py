@@ -105,16 +105,6 @@ def test_a_failure_that_another_gpu_does_not_show_is_told_of_none() -> None:
     assert told(case(varies), convolution(3)) == []
 
 
-def test_what_decides_on_another_platform_is_another_matter() -> None:
-    """A target is asked for on x86 and as a Jetson, under one name."""
-    jetson = replace(TARGET, platform="jetson")
-    works = replace(measured(Class.OK), platform="jetson")
-    patterns = case(FAILS, variant("twin", convolution(3), works))
-    assert told(patterns, convolution(3)) == [("/conv",)]
-    assert list(patterns.matches(Shape(convolution(3)), PLAIN, jetson)) == []
-    assert told(patterns, convolution(3)) == [("/conv",)]
-
-
 def test_a_variant_that_cannot_be_made_is_no_pattern() -> None:
     broken = replace(FAILS, name="broken", build=Unbuildable("its weights are gone"))
     assert told(case(broken, FAILS), convolution(3)) == [("/conv",)]

@@ -15,7 +15,7 @@ from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.models import reduce
 from harness.models.graphs import copied, outside
-from harness.models.reduce import Search, differing, named, sought
+from harness.models.reduce import Search, named, sought
 from harness.record.outcome import Accuracy, ParserError
 from tests.models.test_check import judged as lost
 
@@ -254,34 +254,3 @@ def test_what_works_or_says_no_such_thing_is_refused() -> None:
         sought(lost("int8", "int8"), "signature")
     with pytest.raises(HandledError, match="--keep 'boo': the engine says nothing like it on new"):
         sought(failed("x"), "boo")
-
-
-def test_two_targets_have_to_go_on_differing() -> None:
-    """The side that fails is asked first, and where it does not the other one is not asked."""
-    old, new = lost("int8", "int8", name="old"), failed("no")
-    shown = differing(old, new, "signature")
-    asked: list[str] = []
-
-    def look(name: str) -> Judged:
-        asked.append(name)
-        return {"old": old, "new": new}[name]
-
-    assert shown.shown(look)
-    assert asked == ["new", "old"]
-    assert not shown.shown(lambda _: failed("yes"))
-
-
-def test_where_both_build_the_change_of_a_node_s_precision_has_to_stay() -> None:
-    def wide(name: str, *words: str) -> Judged:
-        return lost(*words, name=name)
-
-    old, new = wide("old", "int8", "int8", "int8"), wide("new", "int8", "int8", "fp32")
-    shown = differing(old, new, "signature")
-    assert shown.change == ("Relu", "from int8", "to fp32")
-    assert shown.shown(lambda name: {"old": old, "new": new}[name])
-    assert not shown.shown(lambda name: {"old": old, "new": wide("new", "int8", "int8", "fp16")}[name])
-
-
-def test_two_targets_that_do_the_same_are_refused() -> None:
-    with pytest.raises(HandledError, match="the model fares alike on old and new"):
-        differing(lost("int8", "int8", name="old"), lost("int8", "int8"), "signature")

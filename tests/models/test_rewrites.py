@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,10 @@ from harness.models.rewrites.exact import finite_clip, name_axes, opset_17, scat
 from harness.models.rewrites.floats import float_weights, half, half_deconvolution, half_products, in_half
 from harness.models.rewrites.folded import fold
 from harness.models.rewrites.quantised import (
-    behind_activation,
     concat_after,
     dequantise_weights,
     float_bias,
     float_scalars,
-    mark_output,
     scalar_scale,
     undo_dynamic,
     zero_points,
@@ -63,11 +61,9 @@ def precisions(model: onnx.ModelProto | None, op: str = "Conv") -> list[str]:
     return [node.precision for node in asked(model) if node.op == op]
 
 
-def convolution(
-    *, vector: bool = False, int32_bias: bool = False, opset: int = 13, silu: bool = False
-) -> onnx.ModelProto:
-    """Return an INT8 convolution, its bias, and SiLU behind it where that is asked."""
-    g = Graph("convolution", opset=opset)
+def convolution(*, vector: bool = False, int32_bias: bool = False) -> onnx.ModelProto:
+    """Return an INT8 convolution and its bias."""
+    g = Graph("convolution")
     x = g.qdq(g.input("x", [1, 4, 6, 6]), name="/x", scale=[0.02] if vector else 0.02)
     weight = g.weight_qdq(g.weight("w", (4, 4, 3, 3)), name="/w")
     bias = g.weight("b", (4,), spread=0.1)
@@ -75,11 +71,7 @@ def convolution(
         stored = g.constant("b_quantised", [5, -3, 2, 7], [4], TensorProto.INT32)
         scales = g.constant("b_scale", [0.01, 0.02, 0.01, 0.03], [4])
         bias = g.node("DequantizeLinear", [stored, scales], name="/b", axis=0)
-    y = g.conv(x, weight, name="/conv", bias=bias)
-    if silu:
-        y = g.qdq(y, name="/y", scale=0.02)
-        y = g.node("Mul", [y, g.node("Sigmoid", [y], name="/sigmoid")], name="/mul")
-    g.output(y, [1, 4, 6, 6])
+    g.output(g.conv(x, weight, name="/conv", bias=bias), [1, 4, 6, 6])
     return g.model()
 
 
@@ -310,48 +302,10 @@ def test_q_dq_of_a_zero_point_is_not_moved_behind_a_concat() -> None:
     assert concat_after(g.model(), ()) is None
 
 
-def test_q_dq_goes_behind_an_activation() -> None:
-    model = convolution(silu=True, opset=14)
-    moved = behind_activation(model, ())
-    assert off(model, moved) < 0.05
-    # Nothing reads what the activation gives but the network's output: no Q/DQ is needed there.
-    assert operators(moved or model)[-3:] == ["Conv", "Sigmoid", "Mul"]
-    read = network("plain", depth=4)
-    pairs = operators(read).count("QuantizeLinear")
-    between = _between_conv_and_relu(read)
-    again = behind_activation(between, ())
-    assert off(between, again) == 0
-    assert (
-        operators(between).count("QuantizeLinear")
-        == operators(again or read).count("QuantizeLinear")
-        == pairs + 1
-    )
-    assert behind_activation(convolution(), ()) is None
-
-
-def _between_conv_and_relu(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Put a Q/DQ pair between the first convolution of a network that has an Add behind its ReLU, and that ReLU."""
-    for node in model.graph.node:
-        if node.name == "/back0b/Relu":
-            source, node.input[0] = node.input[0], "pair"
-            index = list(model.graph.node).index(node)
-    held = ["/back0b/input_scale", "/back0b/input_zero_point"]
-    model.graph.node.insert(index, helper.make_node("QuantizeLinear", [source, *held], ["narrow"], name="/q"))
-    model.graph.node.insert(
-        index + 1, helper.make_node("DequantizeLinear", ["narrow", *held], ["pair"], name="/dq")
-    )
-    return model
-
-
-def test_only_what_is_blamed_is_kept_from_being_fused() -> None:
+def test_only_what_is_blamed_gets_float_weights() -> None:
     model = network("plain", depth=4)
-    blamed: Collection[str] = ["/front0a/Conv"]
-    marked = mark_output(model, blamed)
-    assert off(model, marked) == 0
-    assert [value.name for value in (marked or model).graph.output][1:] == ["/front0a/Conv_output_0"]
-    floated = float_weights(model, blamed)
-    assert precisions(floated) == ["", "int8", "int8", "int8"]
-    for rewrite in (mark_output, float_weights, half_products):
+    assert precisions(float_weights(model, ["/front0a/Conv"])) == ["", "int8", "int8", "int8"]
+    for rewrite in (float_weights, half_products):
         assert rewrite(model, ()) is None
 
 

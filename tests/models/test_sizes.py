@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.case import Profile
-from harness.case.graph_reader import extents
-from harness.models.own.model import load_own
-from harness.models.own.shapes import Shapes, is_batch_alone, made_up_shapes, part_names
+from harness.models.own.shapes import Shapes, is_batch_alone, made_up_shapes
 
 pytestmark = pytest.mark.unit
 
@@ -119,48 +114,6 @@ def test_a_size_is_one_that_the_model_can_have() -> None:
     assert made_up_shapes(neck(), {}) == {"x": (1, 3, 64, 64)}
     assert made_up_shapes(head(3 * 7 * 7), {}) == {"x": (1, 3, 224, 224)}
     assert made_up_shapes(head(3), {}) == {"x": (1, 3, 32, 32)}
-
-
-def voice(kernel: int) -> onnx.ModelProto:
-    """Return a network that pads a signal by reflection and takes windows of it, within a branch."""
-    branch = helper.make_graph(
-        [
-            helper.make_node("Pad", ["x", "pads"], ["padded"], mode="reflect"),
-            helper.make_node("Unsqueeze", ["padded", "axis"], ["channel"]),
-            helper.make_node("Conv", ["channel", "w"], ["windows"], strides=[kernel // 2]),
-        ],
-        "branch",
-        [],
-        [onnx.ValueInfoProto(name="windows")],
-    )
-    return model(
-        {"x": [None, None]},
-        helper.make_node("If", ["yes"], ["y"], then_branch=branch, else_branch=branch),
-        yes=np.array(True),
-        pads=np.array([0, 0, 0, 64], np.int64),
-        axis=np.array([1], np.int64),
-        w=np.zeros((2, 1, kernel), np.float32),
-    )
-
-
-@pytest.mark.parametrize(("window", "length"), [(256, 256), (1024, 1024), (9999, 16)])
-def test_a_signal_is_as_long_as_its_windows_want(tmp_path: Path, window: int, length: int) -> None:
-    """Shape inference finds no fault in any length; where none will do it is the first."""
-    path = tmp_path / "voice.onnx"
-    onnx.save(voice(window), path)
-    (profile,) = load_own(path).variant.recipe.profiles
-    assert profile.optimum == (1, length)
-
-
-def test_axes_of_one_name_that_differ_have_names_of_their_own() -> None:
-    """TensorRT equates them; those that agree keep their name, and what is said names both sizes."""
-    made = model({"x": ["n", 3, "?", "?"], "z": ["n", "n"]})
-    given = (Profile("x", *((1, 3, 32, 320),) * 3), Profile("z", *((1, 1),) * 3))
-    (said,) = part_names(made, given)
-    assert extents(made.graph.input[0]) == ("n", 3, "?_0", "?_1")
-    assert extents(made.graph.input[1]) == ("n", "n")
-    assert "32 and 320" in said
-    assert not list(part_names(made, given))
 
 
 def test_where_no_size_fits_it_is_the_first() -> None:

@@ -262,7 +262,7 @@ def test_what_is_made_of_a_model_reads_them_from_there_too(tmp_path: Path, via: 
     own = beside(write_chain(tmp_path, 3, 512, quantised=True))
     target = load_matrix(ROOT / "matrix.yaml").target("rtx17-sm75")
     given = Given(weights=own.weights)
-    every = Questions(leave_float="auto", workarounds=True)
+    every = Questions(workarounds=True)
     with Tries(via=via, prepared=BuiltOrRun(given)) as tries:
         before = Answer(tries.judged(own.variant.model_bytes(), target, own.variant.recipe))
         *_, (_, (answer,)) = Asking(own, [before], every, tries, (), given).answers()

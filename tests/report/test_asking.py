@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.report.asking import QuestionAnswer, answer, read
+from harness.report.asking import QuestionAnswer
+from harness.report.asking import answering as answers_of
 from harness.report.lexicon import lexicon
 from harness.report.model import load_results
 from harness.report.page import render
@@ -23,12 +24,12 @@ QUESTIONS = (Path(__file__).with_name("data") / "questions.txt").read_text(encod
 
 
 @cache
-def table() -> Any:
-    return json.loads(json.dumps(lexicon(data())))
+def box() -> Callable[[str], QuestionAnswer]:
+    return answers_of(data(), lambda before, after: f"{before} {after}")
 
 
 def asked(question: str) -> QuestionAnswer:
-    return answer(table(), data(), question, lambda before, after: f"{before} {after}")
+    return box()(question)
 
 
 def said(question: str) -> str:
@@ -87,19 +88,17 @@ def test_it_is_answered_by_what_was_asked(question: str, part: str) -> None:
 
 @pytest.mark.unit
 def test_the_names_of_cards_are_no_versions_and_numbers_in_words_neither() -> None:
-    found = read(table(), "RTX 4090 and resnet50, opset 17, python 3.10, CUDA 12.4, 8 GB, TensorRT 10.6")
-    assert [(each.scale, each.number) for each in found.versions] == [
-        ("opset", "17"),
-        ("cuda", "12.4"),
-        ("tensorrt", "10.6"),
-    ]
-    assert found.named["cards"] == ["RTX 4090"]
+    found = asked("RTX 4090 and resnet50, opset 17, python 3.10, CUDA 12.4, 8 GB, TensorRT 10.6")
+    assert (found.step, found.columns) == (None, ("trt106",))
+    told = " ".join(line.text for line in found.lines)
+    assert all(part in told for part in ("RTX 4090 (Ada, SM 8.9)", "Opset 17:", "CUDA 12.4:"))
+    assert "SM 5" not in told
 
 
 @pytest.mark.unit
 def test_every_name_of_a_card_is_found() -> None:
-    for name in table()["cards"]:
-        assert read(table(), f"is a {name} ok?").named["cards"] == [name]
+    for name in lexicon(data())["cards"]:
+        assert asked(f"is a {name} ok?").lines[0].text.startswith(f"{name} ("), name
 
 
 @pytest.mark.browser
@@ -121,9 +120,10 @@ def test_the_page_gives_the_same_answers(browser: Browser, tmp_path: Path) -> No
             text = text.replace(side, shorts[side])
         return text
 
+    own_answer = answers_of(data(), headline)
     assert len(QUESTIONS) >= 120
     for question in QUESTIONS:
-        own = answer(table(), data(), question, headline)
+        own = own_answer(question)
         assert page.evaluate(
             """question => {
               const { lines, step, columns, rows } = answerTo(question);

@@ -180,7 +180,6 @@ int cuMemFreeHost(void *address) { return free(address), 0; }
 
 COPIES(cuMemcpyHtoDAsync_v2)
 COPIES(cuMemcpyDtoHAsync_v2)
-COPIES(cuMemcpyDtoDAsync_v2)
 
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, void *stream)
 {
@@ -225,6 +224,9 @@ int cuGetErrorName(int code, const char **name)
 {
     *name = code == 804   ? "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"
             : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : code == 46  ? "CUDA_ERROR_DEVICE_UNAVAILABLE"
+            : code == 2   ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : code == 999 ? "CUDA_ERROR_UNKNOWN"
                           : NULL;
     return 0;
 }

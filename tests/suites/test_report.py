@@ -1,9 +1,8 @@
-"""A suite's folder: lean records, a table by operator, the run before, whole or at fault, taken in from elsewhere."""
+"""A suite's folder: lean records, a table by operator, those of several machines as one."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from harness.record.store import Store
 from harness.report.model import load_results
 from harness.report.page import unpacked
 from harness.report.writer import report_texts, write_report
-from harness.suites.report import SuiteReport, absorb_suites, build_suites, verify_suites
+from harness.suites.report import SuiteReport, absorb_suites, build_suites
 from harness.suites.running import LONGEST_LOG, SuiteStore
 from tests.report import factory
 from tests.suites.records import ABOUT, FIRST, outcome, record
@@ -28,12 +27,6 @@ pytestmark = pytest.mark.unit
 def built(reports: Path) -> SuiteReport:
     (found,) = build_suites(factory.matrix(), reports)
     return found
-
-
-def moved(reports: Path, kind: str) -> list[str]:
-    """Return the cells that the summary names as broken, fixed or otherwise."""
-    lines = (line.strip() for line in built(reports).lines())
-    return [line.partition(": ")[2] for line in lines if line.startswith(f"{kind}: ")]
 
 
 @pytest.mark.parametrize("ended", ["built", "ok", "wrong", "parse", "build", "crash", "fault"])
@@ -96,21 +89,6 @@ def test_operators_are_cases_and_targets_that_ran_are_columns(tmp_path: Path) ->
     assert {row.variant for row in found.step("rtx16", "rtx17").rows if row.kind == "fixed"} == {"add.add"}
 
 
-def test_a_run_is_compared_with_the_one_before_on_the_same_target(tmp_path: Path) -> None:
-    """Also where its records are gone, as every night's are."""
-    folder = record(tmp_path, FIRST)
-    assert not any(moved(tmp_path, kind) for kind in ("broken", "fixed", "otherwise"))
-    shutil.rmtree(folder / "records")
-    now = {"abs": "crash", "bitshift": "built", "mod": "parse"}
-    record(tmp_path, {**FIRST, "rtx17": {**FIRST["rtx17"], **now}}, run="r2", day="2026-11-21")
-    assert moved(tmp_path, "broken") == ["abs (built before, crashed now)"]
-    assert moved(tmp_path, "fixed") == ["bitshift (parse_failed before, built now)"]
-    assert moved(tmp_path, "otherwise") == ["mod (crashed before, parse_failed now)"]
-    assert [cell.id for cell in built(tmp_path).regressed] == ["abs.abs-rtx17"]
-    record(tmp_path, {"rtx17": {"abs": "crash"}}, run="r3", day="2026-11-22")
-    assert built(tmp_path).regressed == [], "the run before failed as well"
-
-
 def test_a_record_of_another_engine_version_speaks_for_nothing(tmp_path: Path) -> None:
     text = next((record(tmp_path, FIRST) / "records").iterdir())
     text.write_text(text.read_text().replace("1.7.1.116", "1.6.9"))
@@ -133,22 +111,6 @@ def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
     assert report_texts(built(tmp_path / "a").results) == report_texts(one.results)
 
 
-def test_a_fault_of_the_folder_is_found(tmp_path: Path) -> None:
-    folder = record(tmp_path, FIRST)
-    built(tmp_path)
-    assert verify_suites(factory.matrix(), tmp_path) == []
-    page = folder / "index.html"
-    page.write_text(page.read_text().replace("</title>", "!</title>"))
-    (folder / "summary.md").unlink()
-    next(folder.glob("logs/*/*")).unlink()
-    next(folder.glob("history/*")).unlink()
-    faults = "\n".join(verify_suites(factory.matrix(), tmp_path))
-    assert "index.html: does" in faults
-    assert "summary.md: missing" in faults
-    assert "the log cannot be read" in faults
-    assert "missing or short" in faults
-
-
 def test_suites_of_several_machines_are_one(tmp_path: Path) -> None:
     """Taking the same in again changes nothing; each brings the operators of its own models."""
     whole, part = tmp_path / "whole", tmp_path / "part"
@@ -164,7 +126,9 @@ def test_suites_of_several_machines_are_one(tmp_path: Path) -> None:
         said = f"{taken} records of the suite onnx-node and {past} of its runs of the past taken in"
         assert sentence == f"{part}: {said}"
     report = built(whole)
-    assert [cell.id for cell in report.regressed] == ["abs.abs-rtx17"]
+    (crashed,) = (cell for cell in report.results.cells if cell.id == "abs.abs-rtx17")
+    assert crashed.past
+    assert crashed.past.before == "built"
     assert "Relu" in report.page.read_text()
 
 

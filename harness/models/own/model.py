@@ -17,17 +17,7 @@ from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.layers.asked import asked, wished
 from harness.models.answers import of_sizes
-from harness.models.own.shapes import (
-    SEQUENCES,
-    Shapes,
-    free_extents,
-    in_words,
-    is_batch_alone,
-    is_signal,
-    part_names,
-    profiles,
-    runs_at,
-)
+from harness.models.own.shapes import Shapes, free_extents, in_words, is_batch_alone, profiles, runs_at
 from harness.models.reading import bounded, count_quantisers, inner_nodes, invalid, opsets_used, read_beside
 from harness.record.outcome import Node
 from harness.run.prepared import Weights
@@ -113,16 +103,15 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
     """
     size = path.stat().st_size if path.is_file() else 0
     found, failed = bounded(_loaded, Path.cwd(), path, wanted, name, size=size)
-    # If it was read, the search for the length of a signal took too long.
-    for own in reversed(found):
+    for own in found:
         if isinstance(own, OwnModel):
             return own
-        raise HandledError(str(own))
+        raise HandledError(own)
     raise HandledError(f"{path}: cannot be read: the process that read it {failed}; {_REMEDY}")
 
 
 def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[OwnModel | str]:
-    """Yield the model, and once more if a signal runs at another length; a sentence if it cannot be read."""
+    """Yield the model, or a sentence if it cannot be read."""
     # The process that children are forked from has a folder of its own.
     os.chdir(folder)
     try:
@@ -132,31 +121,15 @@ def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[Own
             said = f"{weights} of weights stay in their files; no reference is computed"
             own = replace(own, weights=weights, assumed=(*own.assumed, said))
         yield own
-        if weights is None and own.made_up:
-            yield from _of_a_length(model, own, wanted)
     except HandledError as error:
         yield str(error)
 
 
-def _of_a_length(model: onnx.ModelProto, own: OwnModel, wanted: Wanted) -> Iterator[OwnModel]:
-    """Yield a signal's model with the first length that the reference evaluator gets through, if any."""
-    shapes = wanted.shapes.taken_from(model, wanted.arrays)
-    given = {name: shape[1] for name in shapes.names if (shape := shapes.of(name))}
-    for length in SEQUENCES if is_signal(model, given) else ():
-        other = own_model(model, own.label, wanted, name=own.variant.name, sequence=length)
-        if runs_at(model, {each.input: each.optimum for each in other.variant.recipe.profiles}):
-            yield other
-            return
-
-
-def own_model(
-    model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str, sequence: int = SEQUENCES[0]
-) -> OwnModel:
+def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) -> OwnModel:
     """Return a model in memory as `load_own` returns one of a file."""
     free_extents(model)
     nodes, shapes = asked(model), wanted.shapes.taken_from(model, wanted.arrays)
-    made, assumed = profiles(label, model, shapes, sequence)
-    renamed = tuple(part_names(model, made))
+    made, assumed = profiles(label, model, shapes)
     recipe = Recipe(
         typing=wanted.typing,
         flags=()
@@ -179,7 +152,7 @@ def own_model(
         nodes,
         opset=opsets_used(model),
         wishes=wished(variant, nodes),
-        assumed=(*assumed, *renamed, *invalid(model)),
+        assumed=(*assumed, *invalid(model)),
         made_up=made_up,
         inner=sum(1 for _ in inner_nodes(model.graph)),
         quantisers=count_quantisers(model),

@@ -41,15 +41,12 @@ Shape = tuple[int, ...]
 _DIGITS = 9
 #: Sizes of a height or a width, in the order that they are tried: networks halve them five times.
 _SPATIAL = (64, 32, *range(96, 641, 32))
-#: Lengths of a sequence, in the order that they are tried: a signal holds a window of the transform at its start.
-SEQUENCES = (16, 256, 512, 1024, 4096)
-_FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE})
 #: Bytes above which a weight is not worth a copy: it decides no shape.
 _LARGE = 4096
 #: Channels of an image that come last, at most.
 _COLOURS = 4
 #: Kinds of axes, each by its size; if axes of several kinds share a name, the largest decides.
-_BATCH, _CHANNELS, _SEQUENCE, _IMAGE = 1, 3, SEQUENCES[0], _SPATIAL[0]
+_BATCH, _CHANNELS, _SEQUENCE, _IMAGE = 1, 3, 16, _SPATIAL[0]
 _NAMED = (
     (re.compile(r"batch|^[nb]$|^bs$", re.IGNORECASE), _BATCH),
     (re.compile(r"seq|time|len|token|frame|past|^[tl]$", re.IGNORECASE), _SEQUENCE),
@@ -125,7 +122,7 @@ def parse_shapes(text: str, option: str) -> dict[str, Shape]:
 
 
 def profiles(
-    label: str, model: onnx.ModelProto, shapes: Shapes, sequence: int = SEQUENCES[0]
+    label: str, model: onnx.ModelProto, shapes: Shapes
 ) -> tuple[tuple[Profile, ...], tuple[str, ...]]:
     """Return a profile for each dynamic input, and a sentence on made-up sizes, with the option that gives others.
 
@@ -138,7 +135,7 @@ def profiles(
     for value in fed.values():
         _check(label, value, shapes.of(value.name))
     usual = {name: given[1] for name in fed if (given := shapes.of(name))}
-    invented = made_up_shapes(model, usual, sequence)
+    invented = made_up_shapes(model, usual)
     dynamic = [name for name, value in fed.items() if _is_dynamic(value)]
     made = tuple(Profile(name, *(shapes.of(name) or (invented[name],) * 3)) for name in dynamic)
     taken = in_words(each for each in made if each.input in invented)
@@ -168,32 +165,6 @@ def free_extents(model: onnx.ModelProto) -> None:
 def _dims(*values: onnx.ValueInfoProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
     for value in values:
         yield from value.type.tensor_type.shape.dim
-
-
-def part_names(model: onnx.ModelProto, made: Iterable[Profile]) -> Iterator[str]:
-    """Give axes of one name that have unlike sizes names of their own; yield a sentence for each such name.
-
-    TensorRT takes axes of one name for equal, and exporters call all that they do not know by one.
-    """
-    inputs = {value.name: value for value in model.graph.input}
-    axes: dict[str, list[tuple[onnx.TensorShapeProto.Dimension, Shape]]] = {}
-    for each in made:
-        for dim, *sizes in zip(
-            _dims(inputs[each.input]), each.minimum, each.optimum, each.maximum, strict=False
-        ):
-            axes.setdefault(dim.dim_param, []).append((dim, tuple(sizes)))
-    unlike = {name: found for name, found in axes.items() if name and len({sizes for _, sizes in found}) > 1}
-    for dim in _dims(*model.graph.output, *model.graph.value_info):
-        if dim.dim_param in unlike:
-            dim.ClearField("dim_param")
-    for name, found in unlike.items():
-        for number, (dim, _) in enumerate(found):
-            dim.dim_param = f"{name}_{number}"
-        words = " and ".join(dict.fromkeys(str(usual) for _, (_, usual, _) in found))
-        yield (
-            f"the axes called {name!r} are {words}: TensorRT refuses that, so they are called {name}_0, {name}_1 here; "
-            f"rename them in the model"
-        )
 
 
 def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
@@ -238,13 +209,11 @@ def _check(label: str, value: onnx.ValueInfoProto, given: tuple[Shape, Shape, Sh
             )
 
 
-def made_up_shapes(
-    model: onnx.ModelProto, given: Mapping[str, Shape], sequence: int = SEQUENCES[0]
-) -> dict[str, Shape]:
+def made_up_shapes(model: onnx.ModelProto, given: Mapping[str, Shape]) -> dict[str, Shape]:
     """Return a shape for each input with dynamic axes that is not `given`; axes of one name have one size.
 
     An axis has the size that weights fix. A height and a width have the first size in which shape inference finds
-    no fault, else 64. A sequence has the length given.
+    no fault, else 64.
     """
     light = _without_weights(model)
     declared = {value.name: extents(value) for value in fed_inputs(light)}
@@ -258,9 +227,8 @@ def made_up_shapes(
     wanted = {name: own for name, own in declared.items() if name not in given and static(own) is None}
 
     def shapes(spatial: int) -> dict[str, Shape]:
-        sizes = {_IMAGE: spatial, _SEQUENCE: sequence}
         taken = {
-            axis: axis if isinstance(axis, int) else known.get(axis) or sizes.get(kind, kind)
+            axis: axis if isinstance(axis, int) else known.get(axis) or (spatial if kind == _IMAGE else kind)
             for axis, kind in kinds.items()
         }
         return {name: tuple(map(taken.__getitem__, own)) for name, own in wanted.items()}
@@ -270,16 +238,6 @@ def made_up_shapes(
         return first
     found = (each for each in map(shapes, _SPATIAL) if _fits(light, {**each, **given}))
     return next(found, first)
-
-
-def is_signal(model: onnx.ModelProto, given: Mapping[str, Shape]) -> bool:
-    """Tell whether the length of a sequence of floats is made up; one of tokens may have any.
-
-    No inference of shapes looks at the length that a window or a padding needs.
-    """
-    one, two = (made_up_shapes(model, given, length) for length in SEQUENCES[:2])
-    kinds = {value.name: value.type.tensor_type.elem_type for value in fed_inputs(model)}
-    return any(one[name] != two[name] and kinds[name] in _FLOATS for name in one)
 
 
 def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:

@@ -113,12 +113,6 @@ class Editor(GraphReader):
                 self.moved(old, f"{old}/before")
             self.alias(new, old)
 
-    def output(self, value: onnx.ValueInfoProto) -> None:
-        """Make a tensor an output of the network too."""
-        self._model.graph.output.append(value)
-        self.outputs.add(value.name)
-        self.changed = True
-
     def free(self, wish: str) -> str:
         """Return a name that no tensor has."""
         taken = self._makers.keys() | self.stored.keys() | {each.name for each in self._model.graph.input}

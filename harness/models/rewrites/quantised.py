@@ -8,11 +8,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from harness.case import effective_name
 from harness.case.graph_reader import attribute
-from harness.layers.operators import MULTIPLYING, dequantises, quantises
-from harness.models.graphs import is_quantiser, values_of
-from harness.models.rewrites.editor import Editor, drop_attributes, edits, rewrite
+from harness.layers.operators import dequantises, quantises
+from harness.models.graphs import is_quantiser
+from harness.models.rewrites.editor import Editor, drop_attributes, edits
 from harness.models.rewrites.floats import bypass, dequantised, in_float
 from harness.run.numbers.wire import Array
 
@@ -21,12 +20,6 @@ _MOST = 127
 #: Operators without outputs below zero. Behind any other a zero point at the lower end is a Relu as well, left out by
 #: quantisers.
 _POSITIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Abs", "Exp", "Sqrt"})
-
-#: Activations of one input, which an engine fuses into the node before.
-_ACTIVATIONS = frozenset(
-    {"Relu", "LeakyRelu", "Clip", "Sigmoid", "Tanh", "Elu", "HardSwish", "HardSigmoid"}
-    | {"Softplus", "PRelu", "Gelu"}
-)
 _INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 #: Inputs of DynamicQuantizeLSTM: weights, their scale, their zero point; and how many LSTM has of its own.
 _GATES = ((1, 8, 9), (2, 10, 11))
@@ -35,8 +28,6 @@ _LSTM_INPUTS = 8
 _SINCE, _AXIS_SINCE = 10, 13
 _MOVING = frozenset({"Gather", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Slice"})
 _EIGHT_BITS = (np.int8, np.uint8)
-#: Outputs that are marked at a time: each is memory, and a copy.
-_MOST_MARKED = 8
 
 
 @edits
@@ -150,19 +141,6 @@ def concat_after(editor: Editor, _: Collection[str]) -> None:
         _quantise(editor, concat.output[0], max(held, key=lambda each: float(each[0])))
 
 
-@edits
-def behind_activation(editor: Editor, _: Collection[str]) -> None:
-    """Move Q/DQ between a node that multiplies and its activation behind the activation."""
-    for reader in editor.sorted_by(dequantises):
-        quantiser = editor.quantiser(reader)
-        source = "" if quantiser is None else quantiser.input[0]
-        before, end = editor.producer(source), _activated(editor, reader.output[0])
-        held = editor.scalars(reader.input[1:])
-        if before is not None and before.op_type in MULTIPLYING and end and held:
-            editor.instead(reader.output[0], source)
-            _quantise(editor, end, held)
-
-
 def _quantise(editor: Editor, tensor: str, held: Sequence[Array]) -> None:
     """Put a Q/DQ pair of this scale and zero point on a tensor, unless all that read it quantise it."""
     behind = editor.readers(tensor)
@@ -173,27 +151,6 @@ def _quantise(editor: Editor, tensor: str, held: Sequence[Array]) -> None:
     narrow = editor.add("QuantizeLinear", [tensor, *constants], f"{tensor}/QuantizeLinear")
     pair = editor.add("DequantizeLinear", [narrow, *constants], f"{tensor}/DequantizeLinear")
     editor.instead(tensor, pair, behind)
-
-
-def _activated(editor: Editor, tensor: str) -> str:
-    """Return the output of the activation of a tensor, of one node or of Sigmoid and Mul (SiLU); "" without one."""
-    readers = sorted(editor.readers(tensor), key=lambda each: each.op_type)
-    if len(readers) == 1 and readers[0].op_type in _ACTIVATIONS and tensor not in editor.outputs:
-        return str(readers[0].output[0])
-    is_gated = [each.op_type for each in readers] == ["Mul", "Sigmoid"]
-    return str(readers[0].output[0]) if is_gated and readers[1].output[0] in readers[0].input else ""
-
-
-@rewrite
-def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model in which the outputs of the blamed convolutions are outputs of the network too."""
-    editor, values = Editor(model), values_of(model)
-    convolutions = [node for node in editor.of("Conv", "ConvTranspose") if effective_name(node) in blamed]
-    for conv in convolutions[:_MOST_MARKED]:
-        value = values.get(conv.output[0])
-        if value is not None and conv.output[0] not in editor.outputs:
-            editor.output(value)
-    return editor.done()
 
 
 @edits

@@ -1,4 +1,4 @@
-// ---- a question -> its answer, as harness/report/asking.py has it ----
+// ---- a question -> its answer, in the page and, by harness/report/asking.py, in the terminal: no document here ----
 const lexicon = words.lexicon;
 /** @type {Map<string, string>} */
 const terms = new Map(Object.entries(lexicon.terms));

@@ -91,7 +91,6 @@ _DOES: dict[str, Answer] = {
     "cuMemcpyHtoDAsync_v2": _copy,
     "cuMemcpyHtoD_v2": _copy,
     "cuMemcpyDtoHAsync_v2": _copy,
-    "cuMemcpyDtoDAsync_v2": _copy,
     "cuMemsetD8Async": lambda to, value, size, _: ctypes.memset(to, value, size),
 }
 

@@ -40,15 +40,13 @@ def preflight(job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
     with phase(emit, "the GPU"):
         usable = gpu.check(emit, needed=job["needs_gpu"])
     logger = api.logger_for(emit)
-    # NVIDIA's lean runtime has no builder.
-    if api.has("Builder"):
-        with phase(emit, "builder, network, parser and config"):
-            builder, network, parser = build.make_parser(logger, "graph")
-            config = api.made(logger, "create_builder_config", builder.create_builder_config)
-        del config, parser, network, builder
+    with phase(emit, "builder, network, parser and config"):
+        builder, network, parser = build.make_parser(logger, "graph")
+        config = api.made(logger, "create_builder_config", builder.create_builder_config)
+    del config, parser, network, builder
     # Without a GPU no engine is loaded.
     if usable:
         with phase(emit, "the runtime"):
-            runtime = api.make_runtime(logger)
+            runtime = api.made(logger, "Runtime", api.trt.Runtime, logger)
             # The first use of a null one ends this process here, and not that of a cell.
             getattr(runtime, "max_threads")  # noqa: B009

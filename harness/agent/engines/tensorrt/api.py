@@ -2,17 +2,10 @@
 
 import contextlib
 import importlib
-import re
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from harness.agent.cuda import advice_in, note
 from harness.agent.engines import Emit, Failed, MachineFault, MissingApi, machine_facts
-
-#: Logged before the bindings hand out a runtime that is null inside: its first use ends the process (libnvinfer_lean
-#: 10.16 and 11.4 without a driver).
-_NO_RUNTIME = re.compile("createInferRuntime|CUDA initialization failure")
-
-_hollow: List[Any] = []
 
 #: The imported module; set once by `load`, before any fork.
 trt: Any = None
@@ -132,18 +125,6 @@ def made(logger: Any, name: str, call: Callable[..., Any], *arguments: Any) -> A
     if thing is None:
         raise _nothing(name, "it gave nothing", logger.errors[before:])
     return thing
-
-
-def make_runtime(logger: Any) -> Any:
-    """Return a runtime; raises MachineFault as `made` does, and if the library logs that it is missing."""
-    before = len(logger.errors)
-    runtime = made(logger, "Runtime", trt.Runtime, logger)
-    said = [text for text in logger.errors[before:] if _NO_RUNTIME.search(text)]
-    if said:
-        # Freeing it ends the process too.
-        _hollow.append(runtime)
-        raise _nothing("Runtime", "it is null", said)
-    return runtime
 
 
 def _nothing(name: str, what: str, errors: List[str]) -> MachineFault:

@@ -33,7 +33,7 @@ def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
         with gpu.opened() as device:
             with phase(emit, "load"):
                 # Freeing the runtime before the engine is a crash; all bindings looked at keep it alive as well.
-                runtime = api.make_runtime(logger)
+                runtime = api.made(logger, "Runtime", api.trt.Runtime, logger)
                 engine = said(runtime.deserialize_cuda_engine, parts["plan"])
                 if engine is None:
                     raise Failed("the runtime refused the plan")

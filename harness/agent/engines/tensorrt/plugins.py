@@ -1,31 +1,28 @@
-"""Registers the plugin of a recipe: the image's compiled library, or the plugin in Python."""
+"""Loads the plugins of a recipe: the image's compiled ones, and the user's libraries."""
 
 import ctypes
 import glob
 import os
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from harness.agent.engines import MissingNeed
-from harness.agent.engines.tensorrt import api, identity
+from harness.agent.engines.tensorrt import api
 
 #: The folder of an image with the compiled plugin, or a file `absent` with the reason for its lack.
 FOLDER = os.environ.get("COMPAT_PLUGIN_DIR", "/opt/compat/plugins")
-
-#: The registered plugins: not every version's registry keeps them alive.
-_registered: List[Any] = []
 
 
 def load(recipe: Dict[str, Any], logger: Any, parts: Dict[str, bytes]) -> None:
     """Make the plugins known that come with TensorRT, the user's libraries, and CompatIdentity if needed.
 
-    Raises Unavailable if the image lacks it and the version takes no plugin in Python, and for a library that does not
-    load. TensorRT for RTX has no call that adds a plugin: no library is loaded, and its parser reports it.
+    Raises MissingNeed if the image lacks it, and for a library that does not load. TensorRT for RTX has no call that
+    adds a plugin: no library is loaded, and its parser reports it.
     """
     for library in recipe.get("libraries", ()):
         _load_own(library["name"], parts["library:" + library["sha256"]])
     taken = api.has("INetworkDefinition.add_plugin_v2") or api.has("INetworkDefinition.add_plugin_v3")
-    if recipe["plugin"] is not None and taken and not (_load_library() or _registered):
-        _register_python()
+    if recipe["plugin"] is not None and taken:
+        _load_compiled()
     # Without this the parser cannot find InstanceNormalization_TRT when NATIVE_INSTANCENORM is off.
     if api.has("init_libnvinfer_plugins"):
         api.trt.init_libnvinfer_plugins(logger, "")
@@ -43,7 +40,7 @@ def _load_own(name: str, data: bytes) -> None:
         raise MissingNeed("needs a %s that loads beside this version: %s" % (name, why)) from error
 
 
-def _load_library() -> bool:
+def _load_compiled() -> None:
     """Load the image's compiled plugins, which register themselves."""
     paths = sorted(glob.glob(os.path.join(FOLDER, "*.so")))
     for path in paths:
@@ -51,22 +48,8 @@ def _load_library() -> bool:
             ctypes.CDLL(path)
         except OSError as error:
             raise MissingNeed("needs the image's compiled plugin, which does not load: %s" % error) from error
-    return bool(paths)
-
-
-def _register_python() -> None:
-    if not api.has("IPluginV2DynamicExt"):
-        why = "this version takes none written in Python"
-        raise MissingNeed("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
-    if not identity.reads_attributes(api.trt):
-        why = "one in Python cannot read its attributes with the NumPy here, or without it"
-        raise MissingNeed("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
-    creators = [identity.creator_v2(api.trt)]
-    if api.has("IPluginV3"):
-        creators.append(identity.creator_v3(api.trt))
-    for creator in creators:
-        api.trt.get_plugin_registry().register_creator(creator, "")
-    _registered.extend(creators)
+    if not paths:
+        raise MissingNeed("needs the image's compiled plugin; %s" % _absent())
 
 
 def _absent() -> str:
