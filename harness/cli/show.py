@@ -334,8 +334,8 @@ def add_share(command: argparse.ArgumentParser) -> None:
     """Add the options of `share`."""
     command.description = (
         "Write what a maintainer asks for of one cell that was run: the text of an issue, the model, the lines and the "
-        "file that reproduce it, the log, versions, and what the same comes to elsewhere. Names of this machine and "
-        "its user are taken out; nothing is sent."
+        "file that reproduce it, the log, and versions. Names of this machine and its user are taken out; nothing is "
+        "sent."
     )
     command.add_argument("cell", help="a cell's id, such as conv_silu.qdq-rtx17")
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="the archive (default: CELL.zip)")
@@ -345,20 +345,17 @@ def do_share(options: argparse.Namespace) -> int:
     """Write the archive and print its place."""
     project = load_project(options)
     cell = find(project.cells, options.cell.rpartition("::")[2])
-    same = [each for each in project.cells if each.variant is cell.variant]
-    data = cell.variant.model_bytes()
-    today = todays(same, {(cell.case.name, cell.variant.name): data})
+    today = todays([cell])
     store = Store(options.reports)
-    recorded = store.speaking(lambda outcome: is_stale(outcome, today))
-    found = {each.id: judge_cell(each, recorded[each.id][0]) for each in same if recorded.get(each.id)}
-    if cell.id not in found:
+    recorded = store.speaking(lambda outcome: is_stale(outcome, today)).get(cell.id)
+    if not recorded:
         raise HandledError(
             f"{cell.id}: no result is recorded in {options.reports}; `trt-compat run -k {cell.case.name}` makes one"
         )
-    judged = found.pop(cell.id)
+    judged = judge_cell(cell, recorded[0])
     known_by = judged.outcome.log_sha256
     log = store.log(known_by) if known_by else ""
-    made = share(judged, log, list(found.values()))
+    made = share(judged, log)
     path = options.output or Path(f"{cell.case.name}-{cell.variant.name}-{cell.target.name}.zip")
     write_file(path, made.archive())
     print(f"{path}: {', '.join(made.files)}")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from harness.cli.terminal import Heartbeat, printer
+from harness.cli.terminal import Doing, printer
 from harness.judge.cell import Judged, claim, headline, judge_cell
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.run.local import Here
 from harness.run.slurm import SlurmExecutor
-from harness.text import grouped, one_line, visible
+from harness.text import grouped, one_line
 from harness.words import GOOD, UNJUDGED, Class, Verdict
 
 #: Cells of a list that are named one by one; a longer list is told by cause, and the report has them all.
@@ -63,18 +60,7 @@ def run_shown(
     # The notes so far, without their targets.
     noted = {""}
     left = Counter(cell.target.name for cell in cells)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        # Redirected, rich would find the stream of `visible_output` again and have its own escapes written out.
-        redirect_stdout=False,
-        redirect_stderr=False,
-    ) as progress:
-        task = progress.add_task("cells", total=len(cells))
+    with Doing(console) as doing:
 
         def report(cell: Cell, outcome: Outcome, note: str) -> None:
             result, name = judge_cell(cell, outcome), cell.target.name
@@ -86,25 +72,16 @@ def run_shown(
                 noted.add(reason)
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
                 say(f"{result.judgement.verdict}: {cell.id}")
-            progress.update(task, completed=len(mine), description=name)
+            doing.now(f"{len(mine)} of {len(cells)} cells; {name}")
             left[name] -= 1
             if not (left[name] or console.is_terminal):
                 of_target = [each for each in mine.values() if each.cell.target.name == name]
                 if any(each.outcome.state == "done" for each in of_target):
                     say(f"{len(mine)} of {len(cells)} cells; {name}: {_ended(of_target)}")
 
-        def live(text: str) -> None:
-            progress.update(task, description=escape(visible(text)))
-
-        def status() -> str:
-            ended = _ended(list(mine.values()))
-            return f"{len(mine)} of {len(cells)} cells{f': {ended}' if ended else ''}"
-
-        beat = contextlib.nullcontext() if console.is_terminal else Heartbeat(status, say)
-        with beat:
-            executor.run(
-                cells, store=store, report=report, say=say, live=live if console.is_terminal else None
-            )
+        doing.now(f"0 of {len(cells)} cells")
+        live = doing.now if console.is_terminal else None
+        executor.run(cells, store=store, report=report, say=say, live=live)
 
 
 def summarise(judged: Sequence[Judged]) -> Iterator[str]:

@@ -74,8 +74,8 @@ class Doing:
     Lines meanwhile go through `say`, or the line would stand in it.
     """
 
-    def __init__(self) -> None:
-        self._spinner, self._console = Spinner("line"), Console(stderr=True)
+    def __init__(self, console: Console | None = None) -> None:
+        self._spinner, self._console = Spinner("line"), console or Console(stderr=True)
         # Redirected, standard output would be printed on standard error.
         self._live = Live(
             self._spinner,

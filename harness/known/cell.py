@@ -382,13 +382,6 @@ def advice_of(found: Diagnosis) -> Advice:
     )
 
 
-def shared_advice(every: Sequence[Advice]) -> Advice:
-    """Return one advice for all cells of a signature, in general terms if each names its own nodes."""
-    first = every[0]
-    texts = {(each.title, each.cause) for each in every}
-    return first if len(texts) == 1 else general_advice(first.id) or first
-
-
 def general_advice(signature: str | None) -> Advice | None:
     """Return the advice of a signature for any model, None for an unknown signature."""
     return _general().get(signature or "")

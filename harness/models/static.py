@@ -42,7 +42,7 @@ from harness.models.own.model import OwnModel
 from harness.models.own.shapes import evaluated
 from harness.models.reading import MOST_EVALUATED, bounded
 from harness.models.rewrites.editor import drop_attributes
-from harness.models.walking import Stop, Walk, same, settled, walk
+from harness.models.walking import Stop, settled, walk
 from harness.run.numbers.reference import compare
 from harness.run.numbers.wire import Array
 from harness.words import GOOD, PREDICATE, Basis
@@ -210,26 +210,14 @@ def _read(
         made, dropped = without_dropped(model, version)
         if dropped:
             groups.setdefault(dropped, (made, []))[1].append(version)
-    whole = walk(model) if groups else Walk()
-    waiting = []
+    contradicts, waiting = bool(groups) and walk(model) is not None, []
     for dropped, (made, names) in groups.items():
-        reading = _walked(whole, walk(made), dropped)
-        yield names, reading
-        if (whole.stop, reading.stop, reading.off) == (None,) * 3 and len(data) <= MOST_EVALUATED:
+        stop = None if contradicts else walk(made)
+        yield names, Reading(dropped, stop, why="" if stop else _NOT_COMPUTED)
+        if not (contradicts or stop) and len(data) <= MOST_EVALUATED:
             waiting.append((made, dropped, names))
     for made, dropped, names in waiting:
         yield names, _run(model, made, dropped, inputs)
-
-
-def _walked(whole: Walk, read: Walk, dropped: tuple[NotRead, ...]) -> Reading:
-    """Return the reading that two walks allow, of the model and of what is left of it."""
-    if whole.stop is not None:
-        return Reading(dropped, why=_NOT_COMPUTED)
-    if read.stop is not None:
-        return Reading(dropped, stop=read.stop)
-    if same(whole, read):
-        return Reading(dropped, off=0.0)
-    return Reading(dropped, why=_NOT_COMPUTED)
 
 
 def _run(

@@ -18,7 +18,7 @@ from harness.case import Case, Expectation, Recipe, Typing, Variant
 from harness.errors import HandledError
 from harness.matrix import Matrix, Target
 from harness.text import did_you_mean, listed
-from harness.words import SHOWS_NO_FAILURE, Basis, Class, to_do
+from harness.words import PREDICATE, SHOWS_NO_FAILURE, Basis, Class
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
     if not found:
         return ""
     last = max(found, key=_measured_on)
-    return f"{last.note} to {to_do(last.outcome)}"
+    return f"{last.note}: {PREDICATE[last.outcome]}"
 
 
 def _shows_failure(claim: Expectation, cell: Cell) -> bool:

@@ -38,8 +38,8 @@ class Shared:
         return held.getvalue()
 
 
-def share(judged: Judged, log: str, elsewhere: Sequence[Judged] = ()) -> Shared:
-    """Return the archive of a cell that was run; `elsewhere` are results of the same variant on other targets.
+def share(judged: Judged, log: str) -> Shared:
+    """Return the archive of a cell that was run.
 
     Names of this machine and its user are taken out. Raises HandledError for a cell that was not run, and if such a
     name is left.
@@ -57,7 +57,6 @@ def share(judged: Judged, log: str, elsewhere: Sequence[Judged] = ()) -> Shared:
     keep = (stamps.model_sha256, stamps.recipe_sha256, stamps.harness_commit, digest)
     clean = scrubber((cell.id, title, *stamps.packages, stamps.image), keep=keep)
     issue = "\n".join([f"# {title}", "", *_what(judged), *_lines(hand.lines), *_environment(judged, clean)])
-    issue += "\n".join(["", *_elsewhere(judged, elsewhere)])
     texts = {_ISSUE: clean.text(issue), _LOG: clean.text(log)}
     if left := clean.left_in("\n".join(texts.values())):
         raise HandledError(
@@ -116,17 +115,3 @@ def _environment(judged: Judged, clean: Scrubber) -> list[str]:
     }
     rows = [f"| {name} | {value} |" for name, value in facts.items() if value]
     return ["## Environment", "", "| | |", "| --- | --- |", *rows, ""]
-
-
-def _elsewhere(judged: Judged, others: Sequence[Judged]) -> list[str]:
-    """Return the results of the same model and recipe on other versions, as far as that was run."""
-    told = [
-        each for each in others if each.classification.cls not in UNJUDGED and each.cell.id != judged.cell.id
-    ]
-    if not told:
-        return []
-    rows = [
-        f"| {each.cell.target.label} | {PREDICATE[each.classification.cls]} | {each.signature or ''} |"
-        for each in told
-    ]
-    return ["## The same on other versions", "", "| version | it | cause |", "| --- | --- | --- |", *rows, ""]

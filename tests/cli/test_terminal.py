@@ -128,7 +128,7 @@ def test_rich_finds_the_stream_itself(capsys: Capture) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_the_bar_of_a_run_moves_on_a_terminal(monkeypatch: Patch) -> None:
+def test_the_line_of_a_run_moves_on_a_terminal(monkeypatch: Patch) -> None:
     """Its own escapes reach it, and those of a cell's reason do not."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -139,7 +139,6 @@ def test_the_bar_of_a_run_moves_on_a_terminal(monkeypatch: Patch) -> None:
     main(["run", "--target", "ort131", "-k", "toy and relu", "--fresh"])
     seen = terminal.getvalue()
     assert "\x1b[2K" in seen
-    assert "⟨U+000D⟩cells" not in seen
     assert "bad⟨U+001B⟩]0;title⟨U+0007⟩" in seen
     assert "\x1b]0;" not in seen
 
