@@ -282,7 +282,7 @@ def checked(path: Path, form: Form, *further: Callable[[Document], Iterable[Prob
     return document
 
 
-def checked_data(path: Path, form: Form, *further: Callable[[Document], Iterable[Problem]]) -> Any:  # noqa: ANN401
+def checked_data(path: Path, form: Form) -> Any:  # noqa: ANN401  (whatever the file holds)
     """Return the data of a file that `checked` finds good, kept beside it as Python keeps compiled modules.
 
     A file of some thousand entries takes a quarter of a second to read and to check.
@@ -293,7 +293,7 @@ def checked_data(path: Path, form: Form, *further: Callable[[Document], Iterable
         found, data = json.loads(read_bytes(kept, 2 * _LARGEST))
         if found == of:
             return data
-    data = checked(path, form, *further).data
+    data = checked(path, form).data
     if not sys.dont_write_bytecode:
         with contextlib.suppress(OSError):
             kept.parent.mkdir(exist_ok=True)
@@ -363,7 +363,8 @@ _SENTENCES = {
     "minimum": "is {value}; it must be at least {wanted}",
     "maximum": "is {value}; it must be at most {wanted}",
     "exclusiveMinimum": "is {value}; it must be more than {wanted}",
-    "minItems": "is empty; fill it in or delete it",
+    "minItems": "has fewer than {wanted} entries; fill it in or delete it",
+    "maxItems": "has more than {wanted} entries; it may have so many at most",
     "minProperties": "is empty; fill it in or delete it",
     "minLength": "is empty; fill it in or delete it",
     "maxProperties": "has more than {wanted} entries; it may have so many at most",

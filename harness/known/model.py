@@ -178,7 +178,6 @@ class Timing:
     noise: why the samples allow no comparison.
     stack: a hash of the machine; timings of different stacks are not compared.
     spread: the interquartile range over the median.
-    upload: the median time of copying the inputs to the device.
     before, after: readings of the GPU's sensors.
     """
 
@@ -193,7 +192,6 @@ class Timing:
     spread: float = 0.0
     warmup: int = 0
     scope: str = ""
-    upload: float | None = None
     before: dict[str, str] = field(default_factory=dict)
     after: dict[str, str] = field(default_factory=dict)
 
