@@ -174,7 +174,7 @@ def test_a_registry_that_wants_a_login_of_docker_20_10_has_answered(
         pull_image("denied.example/a:1", "linux/amd64")
     assert caught.value.unreachable
     answers(create=(500, {"message": said}))
-    with pytest.raises(ImageRefused, match="wants a `docker login`$") as caught:
+    with pytest.raises(ImageRefused, match=r"wants a `docker login`$") as caught:
         pull_image("r.example/a:1", "linux/amd64")
     assert not caught.value.unreachable
 
