@@ -45,8 +45,8 @@ def _is_figure(value: object) -> bool:
 class Wanted:
     """The wishes for all models: how they are typed, which precision, and shapes.
 
-    `nodes` is "auto" for all that each graph's own types ask, "none" for no node. `flags` are builder flags beside those
-    that the graph's types need. `max_rel` and `cosine` are how far an output may be off, None for as far as its
+    `nodes` is "auto" for all that each graph's own types ask, "none" for no node. `flags` are builder flags beside
+    those that the graph's types need. `max_rel` and `cosine` are how far an output may be off, None for as far as its
     precision allows. `arrays` are the shapes of the given inputs, which set the sizes of dynamic ones. Raises
     HandledError for a flag that no version has, and an impossible figure.
     """
