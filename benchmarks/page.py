@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.run import Samples, machine, note, table
 from harness.case import Expectation, Link
-from harness.compare.kinds import row_steps
+from harness.compare.kinds import steps_of
 from harness.known.model import (
     Advice,
     CaseView,
@@ -35,7 +35,7 @@ from harness.known.model import (
     VariantView,
 )
 from harness.record.outcome import Stamps
-from harness.report.model import Results, Steps
+from harness.report.model import Results
 from harness.report.page import render
 from harness.report.writer import results_json
 from harness.words import Basis, Class, Precision, Role, Verdict
@@ -73,7 +73,7 @@ def results(cells: int) -> Results:
     chance = random.Random(0)  # noqa: S311
     made = tuple(_cell(variant, target, chance) for variant in variants for target in targets)
     whole = Results(targets, cases, made)
-    return replace(whole, steps=Steps.of([row_steps(variant, row) for variant, row in whole.rows()]))
+    return replace(whole, steps=steps_of(whole.rows()))
 
 
 def _target(index: int) -> TargetView:

@@ -213,14 +213,18 @@ WHEN_RUN = frozenset(
 )
 
 
-#: Verbs whose infinitive has more taken off than an s.
-_INFINITIVE = {"crashes": "crash", "does": "do", "was": "be"}
+#: The predicate of an `ok` claim at each level: "it builds" does not mean "it works".
+_AT_LEVEL: dict[Level, str] = {
+    "builds": "builds",
+    "runs": "runs",
+    "right numbers": "gives the right numbers",
+    "precision": "works in the precision wanted",
+}
 
 
-def to_do(cls: Class) -> str:
-    """Return a class as an infinitive: "fail to build"."""
-    verb, _, rest = PREDICATE[cls].partition(" ")
-    return f"{_INFINITIVE.get(verb, verb.removesuffix('s'))} {rest}".rstrip()
+def claimed(cls: Class, level: Level | None) -> str:
+    """Return the predicate of a claim: "fails to build"; of an `ok` at a level what it says of that level."""
+    return _AT_LEVEL[level] if cls is Class.OK and level else PREDICATE[cls]
 
 
 #: The part of a cell that may regress.

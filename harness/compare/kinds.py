@@ -405,17 +405,34 @@ def _paced(found: Pace, *, slower: bool) -> str:
 class RowSteps:
     """The steps of one row: `known` numbers its different knowns, a column each.
 
-    `kinds` are those that differ: number before, number after, kind, detail, phenomenon. `open` are numbers before and
-    after of which both are known and not told apart.
+    kinds: those that differ: number before, number after, kind, and the number of its detail in `Steps.details`.
+    open: numbers before and after of which both are known and not told apart.
+    phenomena: the phenomenon of each of `kinds`, such a number too; variants that change in one kind for one phenomenon
+        change for one cause.
     """
 
     known: tuple[int, ...]
-    kinds: tuple[tuple[int, int, Kind, str, str], ...]
-    open: tuple[tuple[int, int], ...] = ()
+    kinds: tuple[tuple[int, int, Kind, int], ...]
+    open: tuple[tuple[int, int], ...]
+    phenomena: tuple[int, ...] = ()
 
 
-def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
-    """Return the changes of a variant by each step between two columns; `cells` are in the columns' order."""
+@dataclass(frozen=True)
+class Steps:
+    """The steps between columns: those of each row, and their details, each once."""
+
+    details: tuple[str, ...] = ("",)
+    variants: tuple[RowSteps, ...] = ()
+
+
+def steps_of(rows: Iterable[tuple[VariantView, Sequence[Known]]]) -> Steps:
+    """Return the changes of each variant by each step between two columns; cells are in the columns' order."""
+    details = {"": 0}
+    variants = tuple(_row_steps(variant, cells, details) for variant, cells in rows)
+    return Steps(tuple(details), variants)
+
+
+def _row_steps(variant: VariantView, cells: Sequence[Known], details: dict[str, int]) -> RowSteps:
     numbers: dict[object, int] = {}
     known = tuple(numbers.setdefault(_compared(variant, cell), len(numbers)) for cell in cells)
     first = {number: cells[at] for at, number in reversed(list(enumerate(known)))}
@@ -425,13 +442,16 @@ def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
         # A step from the unknown is no change.
         if first[old].stands is not None
     }
-    found = [
-        (old, new, kind, pair.detail(kind), phenomenon(pair, kind))
-        for (old, new), pair in pairs.items()
-        if old != new
-        for kind in pair.kinds()
-    ]
-    return RowSteps(known, tuple(found), tuple(ends for ends, pair in pairs.items() if pair.open))
+    kinds: list[tuple[int, int, Kind, int]] = []
+    phenomena: list[int] = []
+    for (old, new), pair in pairs.items():
+        for kind in pair.kinds() if old != new else ():
+            texts = pair.detail(kind), phenomenon(pair, kind)
+            detail, cause = (details.setdefault(text, len(details)) for text in texts)
+            kinds.append((old, new, kind, detail))
+            phenomena.append(cause)
+    alike = tuple(ends for ends, pair in pairs.items() if pair.open)
+    return RowSteps(known, tuple(kinds), alike, tuple(phenomena))
 
 
 def claim_of(variant: VariantView, cell: Known) -> Expectation | None:
@@ -464,13 +484,3 @@ def _compared_claim(claim: Expectation | None) -> object:
     if claim is None or claim.basis is not Basis.MEASURED:
         return claim
     return claim.signature, bool(claim.compute_capability), on_precision(claim)
-
-
-def used_details(rows: Iterable[RowSteps]) -> dict[str, int]:
-    """Return a number for each detail and phenomenon of rows, "" first."""
-    found = {"": 0}
-    for row in rows:
-        for *_, detail, cause in row.kinds:
-            found.setdefault(detail, len(found))
-            found.setdefault(cause, len(found))
-    return found

@@ -6,7 +6,6 @@ harness/report/static/explain.js does the same in the page; the patterns here ar
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -334,7 +333,7 @@ def _kind_of(line: str) -> tuple[str, str, str]:
     """Return the kind of a line, its severity and its text: of an entry of our own, a message, or a line without a head."""
     if own := OWN_ENTRY.search(line):
         return own["kind"], "", line[own.end() :]
-    severity, text, bare = _of_json(line) or prefixed(line)
+    severity, text, bare = prefixed(line)
     return "loose" if bare else "message", severity, text
 
 
@@ -348,24 +347,6 @@ def _goes_on(kind: str, text: str, line: str) -> bool:
         or BEGIN in text[:80]
         or (len(text) < MOST_JOINED and text.count("(") > text.count(")"))
     )
-
-
-def _of_json(line: str) -> tuple[str, str, bool] | None:
-    text = line.strip().rstrip(",")
-    if not (text.startswith("{") and text.endswith("}")):
-        return None
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    said = next(
-        (found[key] for key in ("text", "message", "msg", "log") if isinstance(found.get(key), str)), None
-    )
-    if said is None:
-        return None
-    severity, rest, _ = prefixed(said)
-    severity = SEVERITIES.get(str(found.get("severity") or found.get("level") or "").upper(), severity)
-    return severity, rest, not severity
 
 
 def _of_record(text: str) -> ParserError:

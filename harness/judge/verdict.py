@@ -44,7 +44,7 @@ from harness.words import (
     Part,
     Precision,
     Verdict,
-    to_do,
+    claimed,
 )
 
 #: Each is reached after those before it.
@@ -109,10 +109,10 @@ def surest(expectations: Sequence[Expectation]) -> Expectation | None:
 
 
 def _unclaimed(classification: Classification) -> Judgement:
-    verdict, does = Verdict.EXPECTED, _does(classification) + _doubt(classification)
-    if classification.cls not in GOOD:
-        verdict, does = Verdict.NEW, f"{PREDICATE[classification.cls]}: {classification.reason}"
-    return Judgement(verdict, None, f"nothing is claimed about this cell; it {does}")
+    cls, good = classification.cls, classification.cls in GOOD
+    told = _doubt(classification) if good else f": {classification.reason}"
+    sentence = f"nothing is claimed about this cell; it {PREDICATE[cls]}{told}"
+    return Judgement(Verdict.EXPECTED if good else Verdict.NEW, None, sentence)
 
 
 def _told_of_a_run(expectations: Sequence[Expectation]) -> Expectation | None:
@@ -130,20 +130,16 @@ def _reaches_a_run(claim: Expectation) -> bool:
     return claim.outcome not in UNJUDGED and _failing_level(claim) in ("runs", "right numbers")
 
 
-def _ran(cls: Class, claim: Expectation) -> str:
-    return f"{_said(claim)}: {PREDICATE[claim.outcome]}; yet it ran here, and {PREDICATE[cls]}"
-
-
 def _only_built(claim: Expectation) -> str:
-    return f"{_said(claim)} to {_ends(claim)}; it builds here, and only a run would show"
+    return f"{_told(claim)}; it builds here, and only a run would show"
 
 
 def _good(
     classification: Classification, claim: Expectation, failed_before: str
 ) -> tuple[Verdict, Expectation, str]:
+    does, said = PREDICATE[classification.cls], _told(claim)
     if claim.outcome in UNJUDGED:
-        return Verdict.EXPECTED, claim, _ran(classification.cls, claim)
-    does, said = _does(classification), f"{_said(claim)} to {_ends(claim)}"
+        return Verdict.EXPECTED, claim, f"{does}; {said}"
     if claim.outcome in GOOD:
         return Verdict.EXPECTED, claim, f"{does}, as {_said(claim)}" + _doubt(classification)
     if claim.outcome is Class.PRECISION_LOST and classification.unverified:
@@ -159,25 +155,17 @@ def _good(
 def _failing(
     classification: Classification, claim: Expectation, signature: str | None
 ) -> tuple[Verdict, Expectation, str]:
-    cls, reason = classification.cls, classification.reason
-    broken, does = _broken(classification), PREDICATE[cls]
-    if claim.outcome in UNJUDGED:
-        return Verdict.NEW, claim, _ran(cls, claim)
-    if cls is Class.NEEDS_GPU_TO_BUILD and not _without_gpu(claim):
-        told = f"{does}; {_said(claim)} to {_ends(claim)}, and only a machine with a GPU would show"
-        return Verdict.NOT_RUN, claim, told
+    cls, broken, said = classification.cls, _broken(classification), _told(claim)
+    unjudged = claim.outcome in UNJUDGED
+    if cls is Class.NEEDS_GPU_TO_BUILD and not (unjudged or _without_gpu(claim)):
+        return Verdict.NOT_RUN, claim, f"{PREDICATE[cls]}; {said}, and only a machine with a GPU would show"
     if claim.outcome is cls and claim.level in (None, broken):
         return _as_claimed(cls, claim, signature)
-    said = f"{_said(claim)} to {_ends(claim)}"
-    if broken not in _held(claim):
-        good = f"{does}; {said}, which it does: {reason}"
-        other = f"{does}, which is another way than claimed; {said}: {reason}"
-        return Verdict.NEW, claim, good if claim.outcome in GOOD else other
     # A source's "works" covers only the parts it looked at. A measurement was judged by the same graph, and is held.
-    if broken == "precision" and classification.derived and claim.basis is not Basis.MEASURED:
-        by = "by what the graph asks for, where nobody named a precision"
-        return Verdict.NEW, claim, f"{does} {by}; {said}: {reason}"
-    return Verdict.REGRESSED, claim, f"{does}; {said}: {reason}"
+    by_graph = broken == "precision" and classification.derived and claim.basis is not Basis.MEASURED
+    new = unjudged or by_graph or broken not in _held(claim)
+    sentence = f"{PREDICATE[cls]}; {said}: {classification.reason}"
+    return Verdict.NEW if new else Verdict.REGRESSED, claim, sentence
 
 
 def _as_claimed(cls: Class, claim: Expectation, signature: str | None) -> tuple[Verdict, Expectation, str]:
@@ -224,24 +212,10 @@ def _held(claim: Expectation) -> tuple[Level, ...]:
     return below if claim.basis is Basis.MEASURED else below[:2]
 
 
-def _does(classification: Classification) -> str:
-    return "works" if classification.cls is Class.OK else "builds"
-
-
-#: The infinitive of a claim of the class `ok` at each level.
-_REACHES: dict[Level, str] = {
-    "builds": "build",
-    "runs": "run",
-    "right numbers": "run with the right numbers",
-    "precision": "work in the precision wanted",
-}
-
-
-def _ends(claim: Expectation) -> str:
-    """Return a claim as an infinitive."""
-    if claim.outcome is Class.OK and claim.level:
-        return _REACHES[claim.level]
-    return f"{to_do(claim.outcome)}{' when it is run' if claim.level == 'runs' else ''}"
+def _told(claim: Expectation) -> str:
+    """Return a claim with its source: "reported by users in issue 3640: fails to build"."""
+    when = " when it is run" if claim.level == "runs" and claim.outcome is not Class.OK else ""
+    return f"{_said(claim)}: {claimed(claim.outcome, claim.level)}{when}"
 
 
 def _said(claim: Expectation) -> str:

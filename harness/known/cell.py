@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
-from statistics import median
 
 from packaging.version import Version
 
@@ -358,7 +357,6 @@ def _timing(outcome: Outcome) -> Timing | None:
         spread=found.spread,
         warmup=latency.warmup,
         scope=latency.scope,
-        upload=median(latency.upload_ms) if latency.upload_ms else None,
         before=latency.before,
         after=latency.after,
     )
@@ -380,13 +378,6 @@ def advice_of(found: Diagnosis) -> Advice:
         found.links,
         found.place,
     )
-
-
-def shared_advice(every: Sequence[Advice]) -> Advice:
-    """Return one advice for all cells of a signature, in general terms if each names its own nodes."""
-    first = every[0]
-    texts = {(each.title, each.cause) for each in every}
-    return first if len(texts) == 1 else general_advice(first.id) or first
 
 
 def general_advice(signature: str | None) -> Advice | None:

@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 
 from harness.case import Expectation
 from harness.text import clip
-from harness.words import PREDICATE, Class, Level
+from harness.words import PREDICATE, Class, claimed
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,6 @@ def gpus_said(specifier: str, *, jetson: bool = False) -> str:
     return ", ".join(f"{architecture} ({', '.join(names)})" for architecture, names in found.items())
 
 
-#: The predicate of an `ok` claim at each level: "it builds" does not mean "it works".
-_AT_LEVEL: dict[Level, str] = {
-    "builds": "builds",
-    "runs": "runs",
-    "right numbers": "gives the right numbers",
-    "precision": "works in the precision wanted",
-}
 _LONGEST_NOTE = 200
 
 
@@ -77,8 +70,7 @@ def drawn(claim: Expectation) -> Class:
 
 def says(claim: Expectation) -> str:
     """Return a claim as a predicate, with its GPUs unless it is about every one."""
-    plain = _AT_LEVEL[claim.level] if claim.outcome is Class.OK and claim.level else PREDICATE[claim.outcome]
-    return f"{plain}{_on_gpus(claim)}"
+    return f"{claimed(claim.outcome, claim.level)}{_on_gpus(claim)}"
 
 
 def _on_gpus(claim: Expectation) -> str:

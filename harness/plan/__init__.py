@@ -7,10 +7,10 @@ the choice of one cell by its id or of some by an expression as pytest's -k take
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from packaging.version import Version
 
@@ -18,7 +18,7 @@ from harness.case import Case, Expectation, Recipe, Typing, Variant
 from harness.errors import HandledError
 from harness.matrix import Matrix, Target
 from harness.text import did_you_mean, listed
-from harness.words import SHOWS_NO_FAILURE, Basis, Class, to_do
+from harness.words import PREDICATE, SHOWS_NO_FAILURE, Basis, Class
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class Cell:
     variant: Variant
     target: Target
     earlier: tuple[str, ...] = ()
+
+    @cached_property
+    def claims(self) -> tuple[Expectation, ...]:
+        """Return the claims that stand in it on any GPU."""
+        return claims_about(self)
 
 
 def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
@@ -108,7 +113,7 @@ def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
     if not found:
         return ""
     last = max(found, key=_measured_on)
-    return f"{last.note} to {to_do(last.outcome)}"
+    return f"{last.note}: {PREDICATE[last.outcome]}"
 
 
 def _shows_failure(claim: Expectation, cell: Cell) -> bool:
@@ -135,9 +140,10 @@ def reproduced_on(
     found = []
     claimed = False
     for cell in cells:
-        claims = claims_about(cell)
-        failures = {claim.outcome for claim in claims if claim.basis is not Basis.MEASURED} - SHOWS_NO_FAILURE
-        measured = {claim.outcome for claim in claims if claim.basis is Basis.MEASURED}
+        failures = {
+            claim.outcome for claim in cell.claims if claim.basis is not Basis.MEASURED
+        } - SHOWS_NO_FAILURE
+        measured = {claim.outcome for claim in cell.claims if claim.basis is Basis.MEASURED}
         claimed = claimed or bool(failures)
         if not failures.isdisjoint({*measured, *(seen or {}).get(cell.id, ())}):
             found.append(cell.target.name)
@@ -202,7 +208,6 @@ def _same_graph(case: Case, variant: Variant) -> Variant | None:
     )
 
 
-@functools.cache
 def _model_hash(variant: Variant) -> str:
     """Return the hash of a model, "" if it cannot be built."""
     try:

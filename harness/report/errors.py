@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from harness.case import Expectation
 from harness.engines import ENGINES
@@ -25,13 +25,11 @@ _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
 _MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
 NO_GPU = "no GPU"
-#: Cells of a target that are looked through for the text.
-_MOST_TRIED = 20
 
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text as people see it, and its source: the targets that printed it, or a quotation."""
+    """A text as people see it, and its source: the product that printed it, or a quotation."""
 
     text: str
     seen: str
@@ -123,6 +121,21 @@ def error_entries(results: Results) -> tuple[ErrorEntry, ...]:
     return tuple(sorted(made, key=lambda entry: (order(entry.kind), -_reports(entry), not entry.seen)))
 
 
+def _texts(signature: str) -> tuple[ShownText, ...]:
+    """Return the texts that engines were measured printing, then quoted ones."""
+    every = sorted((each for each in load_texts() if each.id == signature), key=lambda each: not each.engine)
+    shown = (
+        ShownText(
+            each.text.strip(),
+            f"measured on {ENGINES[each.engine].product}" if each.engine else "quoted",
+            each.url,
+            each.note,
+        )
+        for each in every
+    )
+    return tuple(islice(shown, _MOST_TEXTS))
+
+
 def _related(own: str, text: str) -> tuple[tuple[str, str], ...]:
     """Return the other signatures that a text names in brackets."""
     named = set(re.findall(r"\(([a-z0-9]+(?:-[a-z0-9]+)+)\)", text)) - {own}
@@ -159,7 +172,7 @@ class _Book:
 
     def entry(self, signature: Signature) -> ErrorEntry:
         said = in_general(signature)
-        texts = self._texts(signature)
+        texts = _texts(signature.id)
         values = examples(signature.id)
         return ErrorEntry(
             id=signature.id,
@@ -189,23 +202,6 @@ class _Book:
         }
         only = found.pop() if len(found) == 1 else None
         return "" if only is None or ENGINES[only].by_major else ENGINES[only].product
-
-    def _texts(self, signature: Signature) -> tuple[ShownText, ...]:
-        """Return the printed texts, one of those that differ in numbers alone, then the quoted ones."""
-        printed: dict[str, tuple[str, list[str]]] = {}
-        tried: Counter[str] = Counter()
-        for cell in self._measured.get(signature.id, ()):
-            tried[cell.target] += 1
-            text = _printed(signature, cell) if tried[cell.target] <= _MOST_TRIED else ""
-            if text:
-                tried[cell.target] = _MOST_TRIED
-                printed.setdefault(_plain(text), (text, []))[1].append(cell.target)
-        shown = [ShownText(text, f"measured on {self._where(targets)}") for text, targets in printed.values()]
-        for each in load_texts():
-            if each.id == signature.id and _plain(each.text) not in printed:
-                said = f"measured on {ENGINES[each.engine].product}" if each.engine else "quoted"
-                shown.append(ShownText(each.text.strip(), said, each.url, each.note))
-        return tuple(shown[:_MOST_TEXTS])
 
     def _seen(self, signature: Signature) -> tuple[Sighting, ...]:
         found = []
@@ -275,30 +271,9 @@ def _versioned(version: str, series: Sequence[str]) -> str:
     return f"{version} ({also}{chosen})" if chosen else version
 
 
-def _printed(signature: Signature, cell: Known) -> str:
-    """Return the text by which a measured cell was recognised, "" if the view no longer has it."""
-    lines = tuple(line for text in cell.errors for line in text.splitlines())
-    texts = {
-        "errors": cell.errors,
-        "warnings": cell.notes,
-        "native": lines,
-        "missing_api": (cell.missing_api or "",),
-    }
-    for pattern in signature.patterns:
-        for text in texts.get(pattern.where, ()):
-            if pattern.regex.search(text):
-                return text.strip()
-    return ""
-
-
 def gpus_of(cell: Known) -> set[str]:
     """Return the GPUs that a cell was measured on, or `NO_GPU`."""
     return {each.gpu or NO_GPU for each in cell.by_gpu if each.cls not in UNJUDGED} or {NO_GPU}
-
-
-def _plain(text: str) -> str:
-    """Return a text without its numbers: positions in the engine's sources move with every version."""
-    return re.sub(r"\d+", "#", text).strip()
 
 
 def range_of(claim: Expectation) -> str:

@@ -14,7 +14,7 @@ from harness.known.model import Known
 from harness.text import one_line, some
 from harness.words import CLASSES, GOOD, Basis, Class, Mark, Role, Verdict
 
-#: The words for what is known of a cell, by state, and the states of cells that do not work as wanted.
+#: The words for what is known of a cell, by state.
 STATES = {
     "works": "Works",
     "builds": "Builds, not run",
@@ -24,7 +24,6 @@ STATES = {
     "removed": "Not there",
     "unknown": "Not known",
 }
-FAILING = ("lost", "wrong", "fails", "removed")
 #: The mark of a cell that its version lacks something for that came later (`Known.not_yet`).
 NOT_YET = "not_yet"
 #: The marks of cells: by class, of a version that lacks what came later, of an engine that was only built and is known

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.bounded import parse_json, read_bytes
 from harness.case import Expectation
-from harness.compare.kinds import Kind, RowSteps, used_details
+from harness.compare.kinds import Steps
 from harness.compare.step import Column, Step, StepTrouble, step
 from harness.compare.versions import Change
 from harness.engines import ENGINES
@@ -67,43 +67,6 @@ class Reported:
 
     signature: str
     seen: str
-
-
-@dataclass(frozen=True)
-class NumberedSteps:
-    """`RowSteps` of one row, whose details are numbers of `Steps.details`.
-
-    phenomena: the phenomenon of each of `kinds`, such a number too; variants that change in one kind for one phenomenon
-        change for one cause.
-    """
-
-    known: tuple[int, ...]
-    kinds: tuple[tuple[int, int, Kind, int], ...]
-    open: tuple[tuple[int, int], ...]
-    phenomena: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The steps between columns: those of each row, and their details, each once."""
-
-    details: tuple[str, ...] = ("",)
-    variants: tuple[NumberedSteps, ...] = ()
-
-    @staticmethod
-    def of(rows: Sequence[RowSteps]) -> Steps:
-        """Return the steps of all rows."""
-        details = used_details(rows)
-        variants = (
-            NumberedSteps(
-                row.known,
-                tuple((old, new, kind, details[detail]) for old, new, kind, detail, _ in row.kinds),
-                row.open,
-                tuple(details[cause] for *_, cause in row.kinds),
-            )
-            for row in rows
-        )
-        return Steps(tuple(details), tuple(variants))
 
 
 @dataclass(frozen=True, repr=False)

@@ -27,10 +27,9 @@ from harness.judge import complaints, diagnosis, findings, logs, names
 from harness.judge.signatures import Signature, javascript, load_signatures
 from harness.known.claim import GENERATIONS
 from harness.matrix.operators import node_tests
-from harness.report.labels import FAILING, KINDS, MARKS, ROLES, STATES
+from harness.report.labels import KINDS, MARKS, ROLES, STATES
 from harness.report.lexicon import lexicon
 from harness.text import capital, visible
-from harness.words import Class
 
 STATIC = Path(__file__).parent / "static"
 #: In the order in which they rely on one another.
@@ -47,11 +46,8 @@ LATE = (
 _TOLD = ("basis", "note", "of", "says", "scope", "source", "title", "where")
 _PACKED = re.compile(r"(?<=data-gzip>)[^<]+(?=</script>)")
 
-#: The labels that packages name an address of their project by.
-_ADDRESSES = {
-    "issues": ("issues", "bug tracker", "issue tracker", "tracker"),
-    "home": ("repository", "source", "source code", "github", "homepage"),
-}
+#: The labels of the addresses in the package's metadata.
+_ADDRESSES = {"issues": "issues", "home": "repository"}
 
 #: How the name of a fused layer tells which nodes of the model are in it.
 READING = (
@@ -108,7 +104,7 @@ _LIMITS = {
     "same": findings.MOST_SAME,
 }
 #: The tabs below the matrix, each a macro of tabs.html.j2.
-TABS = ("errors", "changes", "causes", "operators", "targets", "legend", "data")
+TABS = ("errors", "changes", "operators", "targets", "legend", "data")
 #: Ends of node tests that speak of the operator; a refusal may be of the test's form, axes that are no constants.
 _ENDS = {"wrong": "wrong numbers", "crashed": "ends the process"}
 #: The fields of a signature that the script reads as they are.
@@ -136,7 +132,6 @@ def render(
     template = environment(STATIC).get_template("index.html.j2")
     return template.render(
         data=data,
-        seeds=_seeds(data),
         style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
         script=Markup(script),  # noqa: S704
         policy=policy(style, script),
@@ -150,14 +145,14 @@ def render(
 
 def early_and_late(data: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the data with cells that are alike once, and the fields of each cell that are unpacked late."""
-    kinds: dict[str, int] = {}
+    kinds: dict[str, tuple[int, dict[str, Any]]] = {}
     places, late = [], []
     for cell in map(_shown_of, data["cells"]):
         late.append({name: cell[name] for name in cell if name in LATE})
-        early = json.dumps({name: cell[name] for name in cell if name not in LATE})
-        places.append(kinds.setdefault(early, len(kinds)))
+        early = {name: cell[name] for name in cell if name not in LATE}
+        places.append(kinds.setdefault(json.dumps(early), (len(kinds), early))[0])
     cases = [{**case, "variants": list(map(_told, case["variants"]))} for case in data["cases"]]
-    return {**data, "cells": list(map(json.loads, kinds)), "places": places, "cases": cases}, late
+    return {**data, "cells": [early for _, early in kinds.values()], "places": places, "cases": cases}, late
 
 
 def unpacked(page: str) -> str:
@@ -208,27 +203,9 @@ def addresses() -> dict[str, str]:
         named = metadata("trt-compat").get_all("Project-URL") or []
     except PackageNotFoundError:
         named = []
-    every = [str(entry).partition(", ") for entry in named]
+    every = (str(each).partition(", ") for each in named)
     found = {label.lower(): url for label, _, url in every if url.startswith("https://")}
-    return {
-        name: next((found[label] for label in labels if label in found), "")
-        for name, labels in _ADDRESSES.items()
-    }
-
-
-def _seeds(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the problems that the project began with, each with its rows and their knowns."""
-    cells: dict[tuple[str, str], list[Any]] = {}
-    for cell in data["cells"]:
-        if cell["basis"]:
-            cells.setdefault((cell["case"], cell["variant"]), []).append(cell)
-    cases = sorted(
-        (case for case in data["cases"] if case["seed"] is not None), key=lambda case: case["seed"]
-    )
-    return [
-        {**case, "rows": [(row, cells.get((case["name"], row["name"]), [])) for row in case["variants"]]}
-        for case in cases or data["cases"]
-    ]
+    return {name: found.get(label, "") for name, label in _ADDRESSES.items()}
 
 
 @cache
@@ -275,24 +252,19 @@ def explaining() -> dict[str, Any]:
 def _tabs(data: Mapping[str, Any], suites: Mapping[str, str]) -> dict[str, str]:
     """Return what stands below the matrix, by tab."""
     told = {"data": data, "results": data, "suites": suites, "report": "", "href": "#error={}".format}
-    found = {**addresses(), **_by_signature(data), **_changed(data), **_operators(data)}
+    found = {**addresses(), "shown": _by_signature(data), **_changed(data), **_operators(data)}
     made = templates().get_template("tabs.html.j2").make_module({**told, **found})
     return {tab: str(getattr(made, f"tab_{tab}")()) for tab in TABS}
 
 
-def _by_signature(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the cells of each signature, and those of each cause of measured failures, the most cells first."""
+def _by_signature(data: Mapping[str, Any]) -> dict[str, list[Mapping[str, str]]]:
+    """Return the cells of each signature."""
     titles = {(case["name"], row["name"]): row["title"] for case in data["cases"] for row in case["variants"]}
-    names_of = {target["id"]: f"{target['product']} {target['short']}" for target in data["targets"]}
     shown: dict[str, list[Mapping[str, str]]] = {}
-    failing: dict[str, list[Mapping[str, str]]] = {}
     for cell in data["cells"]:
-        title, mark = titles[cell["case"], cell["variant"]], MARKS[Class(cell["class"])]
-        told = {"id": cell["id"], "title": title, "on": names_of[cell["target"]]}
+        told = {"id": cell["id"], "title": titles[cell["case"], cell["variant"]]}
         shown.setdefault(cell["signature"], []).append(told)
-        if cell["basis"] == "measured" and cell.get("evidence", True) and mark.state in FAILING:
-            failing.setdefault(cell["signature"] or f"{mark.name}, no known signature", []).append(told)
-    return {"shown": shown, "failing": sorted(failing.items(), key=lambda each: -len(each[1]))}
+    return shown
 
 
 def _changed(data: Mapping[str, Any]) -> dict[str, Any]:

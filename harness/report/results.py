@@ -12,7 +12,7 @@ from itertools import count
 import onnx
 
 from harness.case import Case
-from harness.compare.kinds import RowSteps, row_steps
+from harness.compare.kinds import steps_of
 from harness.compare.step import OnTarget, tried_elsewhere, ways_round
 from harness.compare.versions import Change, by_series, changes, spans
 from harness.errors import HandledError, described
@@ -29,7 +29,7 @@ from harness.plan import Cell, all_cells, inapplicable_because, reproduced_on, r
 from harness.plan.by_hand import by_hand
 from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import Today, is_stale, speaking, todays
-from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps, with_yet
+from harness.report.model import RanOn, Reported, Results, RunView, SentIn, with_yet
 from harness.report.views import target_views, variant_view
 from harness.words import Class, Engine, Role
 
@@ -131,7 +131,7 @@ def results_of(found: ReportSources, history: Sequence[RunRecord]) -> Results:
     judged = {cell.id: _judged(cell, found) for cell in found.cells}
     pasts = _pasts(judged, found.today, history)
     known = tuple(_known(cell, judged[cell.id], pasts[cell.id], found) for cell in found.cells)
-    cases, known, moved, steps = _in_rows(found, judged, known)
+    cases, known, moved = _in_rows(found, judged, known)
     targets = target_views(found.matrix, _latest_stamps(known, found.speaking), found.commands)
     whole = Results(
         targets=targets,
@@ -143,8 +143,8 @@ def results_of(found: ReportSources, history: Sequence[RunRecord]) -> Results:
         submissions=_sent_in(found.outcomes),
         troubles={target.id: _troubles(target) for target in targets},
         further=found.further,
-        steps=Steps.of(steps),
     )
+    whole = replace(whole, steps=steps_of(whole.rows()))
     # Reproducers alone, as in a suite of thousands of models, have no workaround.
     plain = all(variant.role is Role.REPRODUCER for variant in whole.variants)
     return whole if plain else with_ways(whole)
@@ -152,14 +152,13 @@ def results_of(found: ReportSources, history: Sequence[RunRecord]) -> Results:
 
 def _in_rows(
     found: ReportSources, judged: Mapping[str, Sequence[Judged]], known: Sequence[Known]
-) -> tuple[tuple[CaseView, ...], tuple[Known, ...], tuple[Change, ...], list[RowSteps]]:
-    """Return the cases with their rows, and along the rows the cells, the changes and steps from version to version."""
+) -> tuple[tuple[CaseView, ...], tuple[Known, ...], tuple[Change, ...]]:
+    """Return the cases with their rows, and along the rows the cells and the changes from version to version."""
     seen = {key: {each.classification.cls for each in every} for key, every in judged.items()}
     targets = found.columns
     cases: list[CaseView] = []
     every: list[Known] = []
     moved: list[Change] = []
-    steps = []
     starts = count(step=len(targets))
     for case in found.cases:
         rows = []
@@ -172,9 +171,8 @@ def _in_rows(
             where = reproduced_said(reproduced_on(found.cells[start : start + len(targets)], seen))
             rows.append(replace(view, sentences=tuple(spans(runs)), reproduced=where))
             moved += [change for run in runs.values() for change in changes(view, run)]
-            steps.append(row_steps(view, row))
         cases.append(CaseView(case.name, case.title, case.summary, case.links, tuple(rows), case.seed))
-    return tuple(cases), tuple(every), tuple(moved), steps
+    return tuple(cases), tuple(every), tuple(moved)
 
 
 def _as_not_yet(cell: Known) -> Known:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.compare.kinds import Kind
 from harness.compare.step import Step
-from harness.compare.versions import Change
-from harness.known.cell import shared_advice
 from harness.known.model import Known, OnGpu
 from harness.report.labels import BUCKETS, KINDS, MARKS, bucket
 from harness.report.model import Results
-from harness.text import capital, listed, one_line, some
-from harness.words import GOOD, UNJUDGED, Basis, Class
+from harness.text import capital, one_line
+from harness.words import GOOD, UNJUDGED, Class
 
 #: GitHub refuses a comment of more than 65 536 characters; a job summary may have 1 MiB.
 LIMIT_BYTES = 60_000
 _PER_LIST = 40
-#: Variants named behind a change.
-_PER_GROUP = 12
 _PER_LINE = 400
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#|~&!])")
 _LISTED = ("regressed", "new", "fixed", "new_ok", "infra")
@@ -28,36 +23,27 @@ _LISTED = ("regressed", "new", "fixed", "new_ok", "infra")
 
 def summary(results: Results) -> str:
     """Return the summary: the same text for the same results, at most `LIMIT_BYTES` of UTF-8."""
-    cells: dict[str, list[str]] = {key: [] for key in _LISTED}
+    cells: dict[str, list[Known]] = {key: [] for key in BUCKETS}
     for cell in results.cells:
-        if (key := bucket(cell)) in cells:
-            cells[key].append(_cell(cell))
-    listed = [_section(BUCKETS[key][0], lines) for key, lines in cells.items()]
-    sections = [_head(results), *listed, _changes(results), _causes(results)]
-    text = ""
-    for section in filter(None, sections):
-        for line in section:
-            if len((text + line).encode()) > LIMIT_BYTES - 100:
-                return text + "\n*Cut here; the rest is in index.html and results.json.*\n"
-            text += line + "\n"
-        text += "\n"
-    return text
+        cells[bucket(cell)].append(cell)
+    lines = _head({key: len(found) for key, found in cells.items()})
+    for key in _LISTED:
+        lines += _section(BUCKETS[key][0], list(map(_cell, cells[key])))
+    return _cut(lines, "the rest is in index.html and results.json")
 
 
-def _head(results: Results) -> list[str]:
-    tally = counts(results)
-    shown = {key: number for key, number in tally.items() if number or key in ("regressed", "new", "fixed")}
-    bad = [f"**{BUCKETS[key][0]}: {tally[key]}.**" for key in ("regressed", "new") if tally[key]]
+def _head(counts: Mapping[str, int]) -> list[str]:
+    bad = [f"**{BUCKETS[key][0]}: {counts[key]}.**" for key in ("regressed", "new") if counts[key]]
     return [
         "# TensorRT compatibility matrix",
         "",
         " ".join(bad) or "**No regression and no new failure.**",
         "",
-        *([plain(unrun), ""] if (unrun := nobody_ran(results)) else []),
         "| Verdict | Cells |",
         "| --- | ---: |",
-        *(f"| {BUCKETS[key][0]} | {number} |" for key, number in shown.items()),
-        f"| **All** | **{len(results.cells)}** |",
+        *(f"| {BUCKETS[key][0]} | {many} |" for key, many in counts.items() if many or key in _LISTED[:3]),
+        f"| **All** | **{sum(counts.values())}** |",
+        "",
     ]
 
 
@@ -70,39 +56,11 @@ def _cell(cell: Known) -> str:
     return f"- {code(cell.id)}: {said}{gpus}{advice}"
 
 
-def _changes(results: Results) -> list[str]:
-    """Return the changes between neighbouring versions, each once with all its variants."""
-    found: dict[tuple[str, str, str, str], list[Change]] = {}
-    for change in results.changes:
-        found.setdefault((change.series, change.versions, change.kind, change.text), []).append(change)
-    lines = []
-    for (series, versions, kind, text), changes in sorted(found.items(), key=_rank):
-        names = some([code(f"{change.case}.{change.variant}") for change in changes], _PER_GROUP)
-        lines.append(f"- **{plain(f'{series} {versions}')}**, {kind}: {plain(text)}: {names}")
-    return _section("Changed between versions", lines, len(results.changes))
-
-
-def _rank(entry: tuple[tuple[str, str, str, str], list[Change]]) -> tuple[bool, bool, int]:
-    """Order changes: results before precision, worse before better, the most variants first."""
-    (_, _, kind, _), changes = entry
-    return kind != "result", changes[0].better is not False, -len(changes)
-
-
-def _causes(results: Results) -> list[str]:
-    return _section(
-        "Failures by cause",
-        [
-            f"- {len(cells)} of {plain(title)}: " + plain(", ".join(sorted({cell.target for cell in cells})))
-            for title, cells in causes(results.cells)
-        ],
-    )
-
-
-def _section(title: str, lines: Sequence[str], count: int | None = None) -> list[str]:
+def _section(title: str, lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
     more = [f"- and {len(lines) - _PER_LIST} more"] if len(lines) > _PER_LIST else []
-    return [f"## {title} ({len(lines) if count is None else count})", "", *lines[:_PER_LIST], *more]
+    return [f"## {title} ({len(lines)})", "", *lines[:_PER_LIST], *more, ""]
 
 
 def plain(text: str) -> str:
@@ -114,42 +72,6 @@ def plain(text: str) -> str:
 def code(text: str) -> str:
     """Return text as code, on one line."""
     return "`" + one_line(text, _PER_LINE).replace("`", "'") + "`"
-
-
-def counts(results: Results) -> dict[str, int]:
-    """Return the number of cells by bucket, in the buckets' order; they add up to the number of cells."""
-    found = Counter(bucket(cell) for cell in results.cells)
-    return {key: found[key] for key in BUCKETS}
-
-
-def nobody_ran(results: Results) -> str:
-    """Name the families without a measured target, and count the claims about them; "" if all have one."""
-    families = {target.id: target.family for target in results.targets}
-    found: dict[Basis | None, list[Known]] = {}
-    for cell in results.cells:
-        found.setdefault(cell.basis, []).append(cell)
-    ran = {families[cell.target] for cell in found.get(Basis.MEASURED, ())}
-    unrun = [family for family in dict.fromkeys(families.values()) if family not in ran]
-    reported = [cell for cell in found.get(Basis.REPORTED, ()) if families[cell.target] in unrun]
-    reports = {(cell.case, cell.variant, cell.claims[0]) for cell in reported if cell.claims}
-    return f"Nobody has run {listed(unrun)} yet; claims reported of them: {len(reports)}." if unrun else ""
-
-
-def causes(cells: Iterable[Known]) -> list[tuple[str, list[Known]]]:
-    """Return the measured failures by the title of their diagnosis, else of their class; the largest group first.
-
-    If its cells name nodes of their own the title is that of the signature.
-    """
-    groups: dict[str, list[Known]] = {}
-    for cell in cells:
-        if cell.measured and cell.cls not in GOOD:
-            groups.setdefault(cell.signature or f"\0{cell.cls}", []).append(cell)
-    titled = []
-    for _, found in sorted(groups.items()):
-        every = [cell.diagnosis for cell in found if cell.diagnosis]
-        unknown = f"{MARKS[found[0].cls].name}, no known signature"
-        titled.append((shared_advice(every).title if every else unknown, found))
-    return sorted(titled, key=lambda each: (each[1][0].diagnosis is None, -len(each[1]), each[0]))
 
 
 def disagreement(results: Sequence[OnGpu]) -> str:
@@ -183,7 +105,6 @@ _SHOWN = (
     Kind.PRECISION_GAINED,
 )
 _HEAD = ("| | Target | Model | Change |", "| --- | --- | --- | --- |")
-_CUT = "\n*Cut here; `trt-compat diff` has the rest.*\n"
 
 
 def told(steps: Sequence[tuple[str, Step]]) -> str:
@@ -196,7 +117,8 @@ def told(steps: Sequence[tuple[str, Step]]) -> str:
             rows[kind in _SHOWN].append(row)
     lines = [f"### {headline(steps)}", "", *([*_HEAD, *rows[True], ""] if rows[True] else [])]
     lines += [*_fold(loud, rows[False]), ""] if loud else []
-    return _cut([*lines, f"Unchanged: {', '.join(map(code, silent))}."] if silent else lines)
+    lines += [f"Unchanged: {', '.join(map(code, silent))}."] if silent else []
+    return _cut(lines, "`trt-compat diff` has the rest")
 
 
 def quiet(step: Step) -> bool:
@@ -243,11 +165,11 @@ def _fold(steps: Iterable[tuple[str, Step]], rest: Sequence[str]) -> list[str]:
     return ["<details><summary>Target by target</summary>", "", *lines, "", *table, "", "</details>"]
 
 
-def _cut(lines: Sequence[str]) -> str:
+def _cut(lines: Sequence[str], rest: str) -> str:
     text = ""
     for line in lines:
         if len((text + line).encode()) > LIMIT_BYTES - 200:
             open_fold = "<details>" in text and "</details>" not in text
-            return text + ("\n</details>\n" if open_fold else "") + _CUT
+            return text + ("\n</details>\n" if open_fold else "") + f"\n*Cut here; {rest}.*\n"
         text += line + "\n"
     return text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -38,8 +37,8 @@ def verify_report(
     """Return a sentence for every fault, without mending it.
 
     It checks each line of the records; each log against its hash; the stamps and samples of each record; that a run's
-    history is kept; that results.json keeps to its schema and accounts for each cell once; and that every file of the
-    report follows from the records (byte for byte, except the packing of the page's evidence).
+    history is kept; and that every file of the report follows from the records (byte for byte, except the packing of
+    the page's evidence).
     """
     found = of_outcomes(matrix, cases, tuple(store.outcomes()), commands)
     models = model_files(found.models)
@@ -59,7 +58,6 @@ def verify_recorded(
         f"{store.path / FOLDER / record.file_name}: missing or short; write it with `trt-compat report`"
         for record in missing(store.path, run_records(found))
     ]
-    faults += _results(results_file(folder), [cell.id for cell in found.cells])
     faults += _files(folder, files)
     return [*faults, *_layers(folder / LAYERS, layer_files(found))]
 
@@ -67,11 +65,23 @@ def verify_recorded(
 def verify_published(matrix: Matrix, cases: Sequence[Case], folder: Path) -> list[str]:
     """Return a sentence for every fault of a report whose records are elsewhere.
 
-    Looked at are that results.json keeps to its schema and accounts for each cell once, and that summary.md follows.
+    Looked at are that results.json keeps to its schema and accounts for each cell, and that summary.md follows.
     """
-    path = results_file(folder)
-    if faults := _results(path, [cell.id for cell in all_cells(matrix, cases)]):
+    path, planned = results_file(folder), {cell.id for cell in all_cells(matrix, cases)}
+    try:
+        data: Any = parse_json(content(path))
+    except (OSError, ValueError) as error:
+        return [f"{path}: not JSON ({error}); run `trt-compat report`"]
+    validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
+    faults = [
+        f"{path}: {fault.json_path}: {fault.message[:200]}"
+        for fault in islice(validator.iter_errors(data), _MOST_TOLD)
+    ]
+    if faults:
         return faults
+    if others := sorted(planned ^ {cell["id"] for cell in data["cells"]}):
+        told = ", ".join(others[:3])
+        return [f"{path}: is of another matrix by {len(others)} cells: {told}; run `trt-compat report`"]
     return _files(folder, {"summary.md": summary(load_results(path)).encode()}, path.name)
 
 
@@ -139,34 +149,3 @@ def _samples(where: str, outcome: Outcome) -> Iterable[str]:
     wrong = sum(not (math.isfinite(sample) and sample > 0) for sample in samples)
     if wrong:
         yield f"{where}: {wrong} of {len(samples)} samples are no time; run the cell again"
-
-
-def _results(path: Path, planned: Sequence[str]) -> list[str]:
-    """Return the faults of results.json by itself: schema, and each cell of the matrix once."""
-    if not path.is_file():
-        return []
-    try:
-        data: Any = parse_json(content(path))
-    except (OSError, ValueError) as error:
-        return [f"{path}: not JSON ({error}); run `trt-compat report`"]
-    validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
-    faults = [
-        f"{path}: {fault.json_path}: {fault.message[:200]}"
-        for fault in islice(validator.iter_errors(data), _MOST_TOLD)
-    ]
-    if faults:
-        return faults
-    return _counted(path, Counter(planned), Counter(cell["id"] for cell in data["cells"]))
-
-
-def _counted(path: Path, planned: Counter[str], found: Counter[str]) -> list[str]:
-    every = {
-        "lacks": planned.keys() - found.keys(),
-        "has twice": {key for key, count in found.items() if count > 1},
-        "has, and the matrix has not,": found.keys() - planned.keys(),
-    }
-    return [
-        f"{path}: {fault} {len(keys)} cells: {', '.join(sorted(keys)[:3])}; run `trt-compat report`"
-        for fault, keys in every.items()
-        if keys
-    ]

@@ -131,5 +131,5 @@ def test_a_listed_cell_leads_with_its_diagnosis(cells: tuple[Cell, ...]) -> None
     }
     lines = list(summarise([judged(claimed, **refused), judged(cells[1], **refused)]))
     known = "parse_failed: Bit arithmetic, at BitShift node '/shift'"
-    assert f"  {claimed.id}: {known}; fails to parse; reported in a report to work" in lines
+    assert f"  {claimed.id}: {known}; fails to parse; reported in a report: works" in lines
     assert f"  {cells[1].id}: {known}" in lines

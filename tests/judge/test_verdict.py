@@ -114,7 +114,6 @@ def test_only_what_a_claim_says_is_held_against_it(cls: Class, level: Level) -> 
     broken = [each for below in LEVELS[: LEVELS.index(level) + 1] for each in BROKEN_BY[below]]
     found = judge(seen(cls), [replace(REPORTED, level=level)])
     assert found.verdict is (Verdict.REGRESSED if cls in broken else Verdict.NEW)
-    assert ("which it does" in found.sentence) is (cls not in broken)
 
 
 @pytest.mark.parametrize("cls", DYING)
@@ -154,7 +153,6 @@ def test_a_precision_that_the_graph_alone_asks_for_breaks_no_word_of_a_source(
     found = judge(lost, [claim(claimed, like)])
     measured = like is MEASURED
     assert found.verdict is (Verdict.REGRESSED if measured else Verdict.NEW)
-    assert ("nobody named a precision" in found.sentence) is not measured
     assert judge(replace(lost, derived=False), [claim(claimed, like)]).verdict is Verdict.REGRESSED
     worse = replace(seen(Class.BUILD_FAILED), derived=True)
     assert judge(worse, [claim(claimed, like)]).verdict is Verdict.REGRESSED

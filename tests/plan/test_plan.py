@@ -40,7 +40,7 @@ from harness.plan import (
     select,
     taken_along,
 )
-from harness.words import to_do
+from harness.words import PREDICATE
 
 pytestmark = pytest.mark.unit
 
@@ -287,7 +287,7 @@ def test_a_variant_failed_before_where_it_was_measured_to_here_or_earlier(
     claim = dataclasses.replace(plain, **changes)
     cell = cell_of(matrix, "trt86", variant("v", expectations=(claim,)))
     cell = dataclasses.replace(cell, earlier=("trt85",))
-    assert failed_before(cell, "8.9") == (f"{note} to {to_do(claim.outcome)}" if counts else "")
+    assert failed_before(cell, "8.9") == (f"{note}: {PREDICATE[claim.outcome]}" if counts else "")
 
 
 def test_the_last_version_that_failed_is_named_and_no_report_counts(matrix: Matrix) -> None:
@@ -296,7 +296,7 @@ def test_the_last_version_that_failed_is_named_and_no_report_counts(matrix: Matr
 
     reported = Expectation.reported(Class.BUILD_FAILED, "==10.10", LINK, targets=("trt110",))
     claims = (measured("9.2"), reported, measured("10.9"), measured("10.2"))
-    assert failed_before(cell_of(matrix, "trt110", variant("v", expectations=claims))) == "10.9 to crash"
+    assert failed_before(cell_of(matrix, "trt110", variant("v", expectations=claims))) == "10.9: crashes"
     assert failed_before(cell_of(matrix, "trt110", variant("v", expectations=(reported,)))) == ""
 
 

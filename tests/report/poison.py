@@ -25,7 +25,7 @@ SAFE = {
     "Change": {"case", "variant", "before", "after", "kind"},
     "Advice": {"id"},
     "Expectation": {"platform", "versions", "kind", "scope"},
-    "NumberedSteps": {"known"},
+    "RowSteps": {"known"},
 }
 #: Texts that strangers might write, by their aim.
 HOSTILE = {

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.compare.kinds import row_steps
-from harness.report.model import Steps, load_results
+from harness.compare.kinds import steps_of
+from harness.report.model import load_results
 from harness.report.writer import results_json
 
 PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
@@ -19,5 +19,4 @@ PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
 def data() -> Any:
     """Return results.json with the steps that are told today: those of the published file are of its day."""
     results = load_results(PUBLISHED)
-    steps = Steps.of([row_steps(variant, cells) for variant, cells in results.rows()])
-    return json.loads(results_json(replace(results, steps=steps)))
+    return json.loads(results_json(replace(results, steps=steps_of(results.rows()))))

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.errors import HandledError, InfraError
 from harness.known.listed import State
-from harness.report import writer
+from harness.report import FILES, writer
 from harness.report.labels import MARKS, NOT_YET
-from harness.report.summary import LIMIT_BYTES, causes, summary
-from harness.report.writer import FILES, write_report
+from harness.report.summary import LIMIT_BYTES, summary
+from harness.report.writer import write_report
 from harness.text import milliseconds, tail, visible
 from harness.words import Class, Verdict
 from tests.report import factory
@@ -33,30 +32,6 @@ def test_hostile_text_leaves_the_other_files_well_formed(kind: str) -> None:
         assert len(text.encode()) <= LIMIT_BYTES
         assert not re.search(r"(?<!\\)<\w|(?<!\\)\]\(|@\w", re.sub("`[^`\n]*`", "", text))
         assert not HIDDEN.search(text)
-
-
-def test_each_measured_failure_is_told_once_by_its_cause() -> None:
-    """One line for a cause, however many cells it hit."""
-    found = causes(factory.results().cells)
-    ids = [cell.id for _, cells in found for cell in cells]
-    assert len(ids) == len(set(ids)) == 6
-    title, cells = found[0]
-    assert title == cells[0].diagnosis.title if cells[0].diagnosis else False
-    assert len(cells) == 2
-
-
-def test_a_cause_of_several_nodes_names_none_of_them() -> None:
-    """Its title is that of the signature; of a single node it names it."""
-    (_, cells), *_ = causes(factory.results().cells)
-    first, second = (
-        replace(cell, diagnosis=replace(cell.diagnosis, title=f"of {node}"))
-        for cell, node in zip(cells, (factory.CONV, "/another/Conv"), strict=False)
-        if cell.diagnosis is not None
-    )
-    assert [title for title, _ in causes((first,))] == [f"of {factory.CONV}"]
-    assert [title for title, _ in causes((first, second))] == [
-        "No implementation for a layer with quantised weights"
-    ]
 
 
 def test_every_class_has_its_own_letters_and_shape() -> None:

@@ -106,12 +106,9 @@ def test_the_same_results_give_the_same_page_and_it_holds_every_cell_whole() -> 
 
 
 @pytest.mark.unit
-def test_without_scripts_the_rows_are_there_in_a_hundred_kilobytes() -> None:
-    page = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", page_of(factory.results()), flags=re.DOTALL)
-    (bare,) = re.findall(r"<noscript>(.*?)</noscript>", page, re.DOTALL)
-    assert "fails to build on 1.4" in bare
+def test_without_scripts_the_page_leads_to_the_summary() -> None:
+    (bare,) = re.findall(r"<noscript>(.*?)</noscript>", page_of(factory.results()), re.DOTALL)
     assert 'href="summary.md"' in bare
-    assert len(page.encode()) < 100_000
 
 
 def named(monkeypatch: pytest.MonkeyPatch, *urls: str) -> None:
@@ -123,8 +120,8 @@ def named(monkeypatch: pytest.MonkeyPatch, *urls: str) -> None:
 
 @pytest.mark.unit
 def test_the_addresses_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the labels that packages use; only https addresses count, and a package not installed has no address."""
-    named(monkeypatch, f"Repository, {HOME}", f"Bug Tracker, {ISSUES}")
+    """Only https addresses count, and a package not installed has no address."""
+    named(monkeypatch, f"Repository, {HOME}", f"Issues, {ISSUES}")
     assert addresses() == {"home": HOME, "issues": ISSUES}
     named(monkeypatch, "Repository, git@a.example:p", "Chat, https://a.example/chat")
     assert addresses() == {"home": "", "issues": ""}

@@ -129,7 +129,7 @@ def test_suites_of_several_machines_are_one(tmp_path: Path) -> None:
     (crashed,) = (cell for cell in report.results.cells if cell.id == "abs.abs-rtx17")
     assert crashed.past
     assert crashed.past.before == "built"
-    assert "Relu" in report.page.read_text()
+    assert "Relu" in unpacked(report.page.read_text())
 
 
 def test_a_folder_without_a_description_is_one_sentence(tmp_path: Path) -> None:

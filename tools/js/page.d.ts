@@ -299,7 +299,6 @@ type HeadlineOf = (
   fits: (row: Row) => boolean,
 ) => string;
 type Finding = (said: any, signature: any, every: any[]) => any;
-type LineOfJson = (known: any, line: string) => [severity: string, text: string, bare: boolean] | null;
 type Line = (known: any, line: string) => [severity: string, text: string, bare: boolean];
 type Make = (tag: string, attributes?: Attributes, ...children: Content[]) => HTMLElement;
 type Table = (headings: string[], lines: Content[][], attributes?: Attributes) => Element;

@@ -55,23 +55,6 @@ const prefixed = ({ prefixes, severities, finders, limits }, line) => {
   }
   return [severity, text.trimStart(), bare || !severity];
 };
-/** @type {LineOfJson} */
-const ofJson = (known, line) => {
-  const text = line.trim().replace(/,+$/, "");
-  if (text[0] !== "{" || !text.endsWith("}")) return null;
-  try {
-    const found = JSON.parse(text);
-    const said = ["text", "message", "msg", "log"]
-      .map((key) => found[key])
-      .find((one) => typeof one === "string");
-    if (said === undefined) return null;
-    const [own, rest] = prefixed(known, said);
-    const severity = known.severities[String(found.severity || found.level || "").toUpperCase()] || own;
-    return [severity, rest, !severity];
-  } catch {
-    return null;
-  }
-};
 /** @type {(known: any, text: string) => string} */
 const lackedName = ({ lacking }, text) => {
   for (const pattern of lacking) {
@@ -191,9 +174,7 @@ const readLog = (known, log) => {
       continue;
     }
     const own = finders.own_entry.exec(line);
-    const [severity, text, bare] = own
-      ? ["", line.slice(own[0].length), false]
-      : ofJson(known, line) || prefixed(known, line);
+    const [severity, text, bare] = own ? ["", line.slice(own[0].length), false] : prefixed(known, line);
     if (bare && open && goesOn(open.text, line, open.kind === "loose")) {
       open.text += "\n" + line;
       continue;

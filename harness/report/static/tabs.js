@@ -1,5 +1,5 @@
 // ---- below the matrix, a tab each: written in Python (tabs.html.j2), put in when it is opened ----
-const TABS = ["errors", "changes", "causes", "operators", "targets", "legend", "data"];
+const TABS = ["errors", "changes", "operators", "targets", "legend", "data"];
 /** @type {(name: string) => Promise<void>} */
 const openTab = async (name) => {
   for (const tab of document.querySelectorAll("[role=tab]")) {

@@ -1,4 +1,4 @@
-"""Images: found, pulled, built, tried."""
+"""Images: found, pulled, built."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import InfraError
-from harness.run.docker.client import DaemonRefused, Event, daemon, find, follow, program, reason
-from harness.run.docker.container import USER
-from harness.run.transport import run_to_end
+from harness.run.docker.client import DaemonRefused, Event, find, follow
 
 #: Seconds for a build, and for a pull: some 10 GB over a slow line.
 _BUILDING, _PULLING = 3600.0, 12 * 3600.0
@@ -25,8 +23,6 @@ _FIRST, _WHOLE = (
 )
 #: The first status of HTTP of a daemon that could not do what it was asked for.
 _SILENT = 500
-#: The exit code of `docker run` if it started nothing.
-_NOT_RUN = 125
 
 
 class ImageRefused(Exception):
@@ -160,17 +156,6 @@ def _made(reference: str, platform: str, host: str) -> Image:
     if image is None:
         raise ImageRefused(f"it is an image for another platform than {platform}")
     return image
-
-
-def run_once(image: str, platform: str, argv: list[str], host: str = "") -> str:
-    """Run one command in a throw-away container with no network and return its output; raises if it fails."""
-    words = ["run", "--rm", "--pull", "never", "--platform", platform, "--network", "none", "--user", USER]
-    done = run_to_end([*program(host), *words, "--entrypoint", argv[0], image, *argv[1:]])
-    if done.returncode == _NOT_RUN:
-        daemon(host)
-    if done.returncode:
-        raise DaemonRefused(reason(done.stderr))
-    return done.stdout
 
 
 def _refuse_full(text: str) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from harness.errors import InfraError
-from harness.run.docker import DaemonRefused, ImageRefused, client, daemon, find_image, met, pull_image
+from harness.run.docker import ImageRefused, client, daemon, find_image, met, pull_image
+from harness.run.docker.client import DaemonRefused
 from harness.run.transport import run_to_end
 from tests.processes import alive, put_program
 from tests.waiting import wait_for
