@@ -18,6 +18,7 @@ from harness.cli.options import (
     PARTS,
     add_fail_on,
     add_json,
+    add_require,
     add_selection,
     add_where,
     own,
@@ -80,13 +81,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="cells run at the same time (default: one a processor)",
     )
-    command.add_argument(
-        "--require",
-        action="append",
-        default=[],
-        metavar="TARGET",
-        help="a target that must run here: else exit 3",
-    )
+    add_require(command)
     command.add_argument(
         "--pull",
         action="store_true",
