@@ -49,7 +49,7 @@ import yaml
 from harness.case.claims import Expectation
 from harness.case.floor import Asked
 from harness.case.model import Case, Variant
-from harness.document import Form, checked
+from harness.document import Form, checked_data
 from harness.text import grouped
 from harness.words import Basis, Class, Engine, Precision
 
@@ -149,7 +149,7 @@ def read(path: Path) -> Baseline:
     """Return what a file holds, if there is one; raises HandledError with the line that is wrong."""
     if not path.exists():
         return Baseline()
-    data = checked(path, FORM).data
+    data = checked_data(path, FORM)
     asked = {
         (case, variant): tuple(_asked(kinds))
         for case, of_case in data.get(_ASKED, {}).items()

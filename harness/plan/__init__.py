@@ -7,10 +7,10 @@ the choice of one cell by its id or of some by an expression as pytest's -k take
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from packaging.version import Version
 
@@ -33,6 +33,11 @@ class Cell:
     variant: Variant
     target: Target
     earlier: tuple[str, ...] = ()
+
+    @cached_property
+    def claims(self) -> tuple[Expectation, ...]:
+        """Return the claims that stand in it on any GPU."""
+        return claims_about(self)
 
 
 def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
@@ -135,9 +140,10 @@ def reproduced_on(
     found = []
     claimed = False
     for cell in cells:
-        claims = claims_about(cell)
-        failures = {claim.outcome for claim in claims if claim.basis is not Basis.MEASURED} - SHOWS_NO_FAILURE
-        measured = {claim.outcome for claim in claims if claim.basis is Basis.MEASURED}
+        failures = {
+            claim.outcome for claim in cell.claims if claim.basis is not Basis.MEASURED
+        } - SHOWS_NO_FAILURE
+        measured = {claim.outcome for claim in cell.claims if claim.basis is Basis.MEASURED}
         claimed = claimed or bool(failures)
         if not failures.isdisjoint({*measured, *(seen or {}).get(cell.id, ())}):
             found.append(cell.target.name)
@@ -202,7 +208,6 @@ def _same_graph(case: Case, variant: Variant) -> Variant | None:
     )
 
 
-@functools.cache
 def _model_hash(variant: Variant) -> str:
     """Return the hash of a model, "" if it cannot be built."""
     try:

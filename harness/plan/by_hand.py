@@ -206,12 +206,11 @@ def trtexec_line(cell: Cell, model: str, *, quantised: bool) -> str | None:
 
 
 def _precision(recipe: Recipe, target: Target) -> list[str] | None:
-    version = Version(target.version)
-    if version >= Version(target.traits.strong_alone_from):
+    if target.strong_alone:
         # Without the recipe's flags trtexec would build another engine, whereas the API lacks them and fails.
         return None if recipe.typing is Typing.WEAK else []
     if recipe.typing is Typing.STRONG:
-        return ["--stronglyTyped"] if version >= _STRONG_TYPING else None
+        return ["--stronglyTyped"] if Version(target.version) >= _STRONG_TYPING else None
     known = {"INT8", "FP16"}
     return [f"--{flag.lower()}" for flag in recipe.flags] if known.issuperset(recipe.flags) else None
 

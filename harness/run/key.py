@@ -115,7 +115,7 @@ def keys_of(cells: Iterable[Cell], today: Mapping[str, Today], via: Via = "auto"
     Their models are built. This machine is looked at, without making, pulling or starting anything.
     """
     places: dict[tuple[str, bool, str | None], str] = {}
-    here, found = functools.cache(look_at_host), {}
+    here, found = functools.cache(lambda: look_at_host(docker=via != "venv")), {}
     for cell in cells:
         target, reason, now = cell.target, inapplicable_because(cell), today[cell.id]
         # A case may be untrusted on a target that others trust.

@@ -44,6 +44,26 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert path.read_text() == text
 
 
+def test_a_file_that_was_found_good_is_checked_again_where_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    path = tmp_path / measured.FILE
+    path.write_text(text_of(BASELINE), encoding="utf-8")
+    assert read(path) == BASELINE
+    (kept,) = (tmp_path / "__pycache__").iterdir()
+    with monkeypatch.context() as unread:
+        unread.setattr("harness.document.checked", None)
+        assert read(path) == BASELINE
+    kept.write_text("5")
+    assert read(path) == BASELINE
+    path.write_text(text_of(Baseline((RTX,), {})), encoding="utf-8")
+    assert read(path) == Baseline((RTX,), {})
+    path.write_text(text_of(BASELINE).replace("built", "bulit"), encoding="utf-8")
+    with pytest.raises(HandledError, match="bulit"):
+        read(path)
+
+
 def test_what_is_known_of_precision_and_latency_stands_behind_the_nodes_to_blame(tmp_path: Path) -> None:
     lost = Result(Class.PRECISION_LOST, None, ("/a",), ("/b", "/c"), (0.0312, 0.0309, 1.0))
     bare = Result(Class.OK, None, (), (), (2.0, 1.0, 3.0))
