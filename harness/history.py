@@ -16,16 +16,18 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from msgspec import Struct
+
 from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
 from harness.judge.cell import Judged
-from harness.record.from_json import check_schema, decode
+from harness.record.from_json import check_schema, decode, plain
 from harness.record.outcome import Stamps
 from harness.record.store import write_files
 from harness.words import GOOD, UNJUDGED, Class
@@ -64,8 +66,7 @@ class Stack:
         return (self.compute_capability, self.device) if self.compute_capability else None
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True, rename={"cls": "class"}, omit_defaults=True):
     """One cell in one run; `subject` is short for the hashes of model and recipe, `stack` an index.
 
     clock: that of the median where it is another than launches have, for only like medians are compared.
@@ -181,26 +182,17 @@ def _entry(result: Judged, stack: int) -> Entry:
 
 
 def to_text(record: RunRecord) -> str:
-    """Return the file's text: a stack or a cell a line, sorted."""
-    head = {"schema": HISTORY_SCHEMA, "run": record.run, "when": record.when}
-    lines = ",\n".join(f"{json.dumps(key)}: {_line(entry)}" for key, entry in sorted(record.cells.items()))
-    stacks = ",\n".join(json.dumps(asdict(stack)) for stack in record.stacks)
-    return f'{json.dumps(head)[:-1]},\n"stacks": [\n{stacks}\n],\n"cells": {{\n{lines}\n}}}}\n'
-
-
-def _line(entry: Entry) -> str:
-    data = {"class" if name == "cls" else name: value for name, value in asdict(entry).items()}
-    return json.dumps({name: value for name, value in data.items() if value is not None})
+    """Return the file's text."""
+    return json.dumps({"schema": HISTORY_SCHEMA, **plain(record)}) + "\n"
 
 
 def from_text(text: str) -> RunRecord:
     """Rebuild a record; raises ValueError, KeyError or TypeError for another text."""
     data = parse_json(text)
     check_schema(data, HISTORY_SCHEMA)
-    if not _is_time(data["when"]):
-        raise ValueError(f"{data['when']!r:.60} is no time")
-    cells = {key: {**entry, "cls": entry["class"]} for key, entry in data["cells"].items()}
-    record = decode(RunRecord, {**data, "cells": cells})
+    record = decode(RunRecord, data)
+    if not _is_time(record.when):
+        raise ValueError(f"{record.when!r:.60} is no time")
     for entry in record.cells.values():
         record.stacks[entry.stack]
     return record

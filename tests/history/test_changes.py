@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from harness.history import LEAST, MOST, NEEDED, CellHistory, RunRecord, Stack, histories, judge_latency
 from harness.words import Class
@@ -138,7 +139,7 @@ def test_a_latency_by_graph_is_not_held_to_one_by_launches() -> None:
     records = runs([OK] * (NEEDED + 1), medians=[0.9] * NEEDED + [0.4])
     assert past(records).latency
     (cell,) = records[-1].cells
-    by_graph = dataclasses.replace(records[-1].cells[cell], clock="cuda_graph")
+    by_graph = structs.replace(records[-1].cells[cell], clock="cuda_graph")
     assert past((*records[:-1], dataclasses.replace(records[-1], cells={cell: by_graph}))).latency is None
 
 
