@@ -329,7 +329,6 @@ def _layouts(combination: Combination) -> tuple[str, ...]:
 # ---- the layers of a verbose build log
 
 _REFORMAT = "Reformatting CopyNode for "
-_NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True)
@@ -413,11 +412,8 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
 
 
 def _kernel(layer: Layer) -> str:
-    """Return the kernel's name; of one without, its runner and its number, which 7.x to 8.3 print as a decimal."""
-    if _NUMBER.fullmatch(layer.tactic):
-        number = int(layer.tactic, 16 if "x" in layer.tactic else 10)
-        return f"{layer.type} {number % (1 << 64):#x}"
-    return layer.tactic
+    """Return the kernel's name; of one without, its runner and its number."""
+    return f"{layer.type} {layer.tactic}" if layer.tactic.startswith("0x") else layer.tactic
 
 
 def _lacking(name: str, about: Tactics | None) -> Reason | None:
