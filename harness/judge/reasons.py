@@ -413,7 +413,8 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
 
 def _kernel(layer: Layer) -> str:
     """Return the kernel's name; of one without, its runner and its number."""
-    return f"{layer.type} {layer.tactic}" if layer.tactic.startswith("0x") else layer.tactic
+    numbered = layer.tactic.startswith("0x")
+    return f"{layer.type} {int(layer.tactic, 16):#x}" if numbered else layer.tactic
 
 
 def _lacking(name: str, about: Tactics | None) -> Reason | None:

@@ -252,7 +252,7 @@ def test_a_region_that_took_the_place_of_two_layers_lost_precision_for_want_of_m
     new = built_layers(read_tactics(PARTITIONED))
     old = [BuiltLayer("conv + relu", "fp16", 3.25, "sm80_f16")]
     (region,) = new
-    assert (region.precision, region.tactic) == ("fp32", "Myelin 0x0000000000000000")
+    assert (region.precision, region.tactic) == ("fp32", "Myelin 0x0")
     assert region.reason is not None
     assert (region.reason.why, region.reason.wanted) == (Why.OUT_OF_MEMORY, "fp16")
     (change,) = changes(old, new)
