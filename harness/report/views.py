@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from harness.case import Case, Link, Variant, effective_name, model_sha256
-from harness.case.graph_reader import inferred
+from harness.case.graph_reader import Extents, GraphReader, inferred
 from harness.judge.cell import describe_recipe
 from harness.known.claim import gpus_said
 from harness.known.model import GraphView, Known, NodeView, TargetView, VariantView
@@ -186,35 +186,18 @@ def graph_of(model: bytes) -> GraphView:
     except DecodeError:
         return GraphView()
     graph = inferred(plain)
-    constants = {entry.name for entry in graph.initializer}
+    reader = GraphReader(graph)
     nodes = tuple(
         NodeView(effective_name(node), node.op_type, tuple(node.input), tuple(node.output))
         for node in graph.node
     )
-    inputs, outputs = (tuple(info.name for info in ends) for ends in (graph.input, graph.output))
-    fed = tuple(name for name in inputs if name not in constants)
-    return GraphView(nodes, fed, outputs, _types(graph, nodes))
+    fed = tuple(info.name for info in graph.input if info.name in reader.inputs)
+    used = {name for node in nodes for name in (*node.inputs, *node.outputs)} & reader.types.keys()
+    types = {name: _said(reader.types[name], reader.shapes.get(name, ())) for name in sorted(used)}
+    return GraphView(nodes, fed, tuple(info.name for info in graph.output), types)
 
 
-def _types(graph: onnx.GraphProto, nodes: Iterable[NodeView]) -> dict[str, str]:
-    """Return the types of the values that nodes use, as far as they are known."""
-    values = {info.name: _type(info.type) for info in (*graph.input, *graph.output, *graph.value_info)}
-    values |= {entry.name: _said(entry.data_type, map(str, entry.dims)) for entry in graph.initializer}
-    used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
-    return {name: values[name] for name in sorted(used & values.keys()) if values[name]}
-
-
-def _type(found: onnx.TypeProto) -> str:
-    tensor = found.tensor_type
-    sizes = (
-        size.dim_param or (str(size.dim_value) if size.HasField("dim_value") else "?")
-        for size in tensor.shape.dim
-    )
-    return _said(tensor.elem_type, sizes)
-
-
-def _said(kind: int, sizes: Iterable[str]) -> str:
-    if kind == TensorProto.UNDEFINED:
-        return ""
+def _said(kind: int, sizes: Extents) -> str:
     name = TensorProto.DataType.Name(kind).lower()
-    return f"{'float32' if name == 'float' else name} {'x'.join(sizes) or 'scalar'}"
+    shape = "x".join("?" if each is None else str(each) for each in sizes)
+    return f"{'float32' if name == 'float' else name} {shape or 'scalar'}"
