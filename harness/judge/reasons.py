@@ -456,13 +456,13 @@ def _differs(change: LayerChange) -> bool:
 def _key(name: str) -> str:
     """Return the part of a layer's name that versions share: the last node of a chain; without PWN(...)."""
     last = name if names.is_region(name) else names.split(name, (" + ",))[-1]
-    return ", ".join(each.name for each in names.taken_apart(last)) if "PWN(" in last else last
+    return ", ".join(names.taken_apart(last)) if "PWN(" in last else last
 
 
 def _ends(name: str) -> tuple[str, str]:
     """Return the first and the last node of a chain `a + b + c`, or of a region `{ForeignNode[a...c]}`."""
     parts = names.taken_apart(name)
-    return (parts[0].name, parts[-1].name) if parts else (name, name)
+    return (parts[0], parts[-1]) if parts else (name, name)
 
 
 def _rank(layer: BuiltLayer | None) -> float:
