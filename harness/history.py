@@ -296,15 +296,14 @@ class _Seen:
         return self.entry.cls, self.entry.signature
 
     def is_past_of(self, other: _Seen) -> bool:
-        """Tell whether it is of the same model and recipe, and not of another GPU."""
-        one_gpu = self.stack.gpu == other.stack.gpu or not (self.stack.gpu and other.stack.gpu)
-        return one_gpu and self.entry.subject == other.entry.subject
+        """Tell whether it is not of another GPU."""
+        return self.stack.gpu == other.stack.gpu or not (self.stack.gpu and other.stack.gpu)
 
 
 def histories(
     runs: Sequence[RunRecord],
-    subjects: Mapping[str, str] | None = None,
-    shown: Mapping[str, str] | None = None,
+    subjects: Mapping[str, str],
+    shown: Mapping[str, str],
 ) -> dict[str, CellHistory]:
     """Return the history of every cell that was ever run, by cell id; `runs` are the oldest first.
 
@@ -315,10 +314,10 @@ def histories(
     by_cell: dict[str, list[_Seen]] = {}
     for run in runs:
         for key, entry in run.cells.items():
-            if subjects is None or subjects.get(key) == entry.subject:
+            if subjects.get(key) == entry.subject:
                 seen = _Seen(run.run, run.when, entry, run.stacks[entry.stack])
                 by_cell.setdefault(key, []).append(seen)
-    return {key: _history(seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
+    return {key: _history(seen, shown.get(key)) for key, seen in by_cell.items()}
 
 
 def _history(seen: list[_Seen], shown: str | None) -> CellHistory:

@@ -22,6 +22,7 @@ from harness.words import Class, Precision, Typing
 
 #: A graph of more nodes is not listed.
 MOST_NODES = 300
+_QDQ = frozenset({"QuantizeLinear", "DequantizeLinear"})
 _ATTENTION = frozenset({"Attention", "MultiHeadAttention", "Softmax"})
 
 
@@ -121,6 +122,7 @@ def _needs(target: Target) -> str:
 def variant_view(case: Case, variant: Variant, model: bytes | None, cells: Sequence[Known]) -> VariantView:
     """Return the row of a variant; `model` is serialised, None if it cannot be made."""
     graph = graph_of(model) if model else GraphView()
+    tags = _tags(variant, graph)
     return VariantView(
         case=case.name,
         name=variant.name,
@@ -133,8 +135,8 @@ def variant_view(case: Case, variant: Variant, model: bytes | None, cells: Seque
         recipe_sha256=variant.recipe_sha256,
         model_sha256=model_sha256(model) if model else "",
         claims=variant.expectations,
-        tags=_tags(variant, graph),
-        topics=_topics(case, variant, graph, cells),
+        tags=tags,
+        topics=_topics(case, tags, graph, cells),
         graph=graph,
     )
 
@@ -146,15 +148,11 @@ def _wanted(variant: Variant, model: bytes | None) -> tuple[tuple[str, Precision
     return wished(variant, asked(onnx.load_model_from_string(model))) if model else ()
 
 
-def _quantised(graph: GraphView) -> bool:
-    return not {"QuantizeLinear", "DequantizeLinear"}.isdisjoint(node.op for node in graph.nodes)
-
-
 def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
     """Return a variant's own tags, and those of its recipe and graph."""
     recipe = variant.recipe
     found = {
-        "qdq": _quantised(graph),
+        "qdq": not _QDQ.isdisjoint(node.op for node in graph.nodes),
         "calibrated": recipe.calibrator is not None,
         "plugin": recipe.plugin is not None,
         "fp16": "FP16" in recipe.flags,
@@ -163,13 +161,13 @@ def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
     return (*variant.tags, *(tag for tag, true in found.items() if true))
 
 
-def _topics(case: Case, variant: Variant, graph: GraphView, cells: Sequence[Known]) -> tuple[str, ...]:
+def _topics(case: Case, tags: Sequence[str], graph: GraphView, cells: Sequence[Known]) -> tuple[str, ...]:
     """Return the topics that readers filter rows by."""
     half = any(kind.startswith("float16") for kind in graph.types.values())
     found = {
-        "calibrated INT8": variant.recipe.calibrator is not None,
-        "Q/DQ": _quantised(graph),
-        "FP16": half or "FP16" in variant.recipe.flags,
+        "calibrated INT8": "calibrated" in tags,
+        "Q/DQ": "qdq" in tags,
+        "FP16": half or "fp16" in tags,
         "attention": not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
         **dict.fromkeys(case.topics, True),
         "API": any(cell.stands is Class.API_REMOVED for cell in cells),
