@@ -5,24 +5,28 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
+import hashlib
 import json
 import math
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from harness.bounded import read_bytes
 from harness.errors import HandledError
 from harness.text import did_you_mean
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 #: A place in the document: the keys and indices that lead to it.
 Place = tuple[str | int, ...]
@@ -258,6 +262,27 @@ def checked(path: Path, form: Form, *further: Callable[[Document], Iterable[Prob
     return document
 
 
+def checked_data(path: Path, form: Form) -> Any:  # noqa: ANN401  (whatever the file holds)
+    """Return the data of a file that `checked` finds good, kept beside it as Python keeps compiled modules.
+
+    A file of some thousand entries takes a quarter of a second to read and to check.
+    """
+    kept = path.parent / "__pycache__" / f"{path.name}.json"
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        of = hashlib.sha256(read_bytes(path, _LARGEST) + form.path.read_bytes()).hexdigest()
+        found, data = json.loads(read_bytes(kept, 2 * _LARGEST))
+        if found == of:
+            return data
+    data = checked(path, form).data
+    if not sys.dont_write_bytecode:
+        with contextlib.suppress(OSError):
+            kept.parent.mkdir(exist_ok=True)
+            written = kept.with_suffix(f".{os.getpid()}")
+            written.write_text(json.dumps([of, data]), encoding="utf-8")
+            written.replace(kept)
+    return data
+
+
 def _stop_at(document: Document, problems: Iterable[Problem]) -> None:
     # A value that could not be read is null in the data, and the schema objects to that too: say it once.
     first: dict[Place, Problem] = {}
@@ -279,6 +304,8 @@ def _short(text: str) -> str:
 
 def _problems(document: Document, schema: dict[str, Any]) -> Iterator[Problem]:
     """Yield every way in which a document departs from the schema."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  (takes its time, and a file that is kept needs none)
+
     validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     for error in validator.iter_errors(document.data):
         place, rule, inner = tuple(error.absolute_path), str(error.validator), dict(error.schema)
@@ -316,7 +343,8 @@ _SENTENCES = {
     "minimum": "is {value}; it must be at least {wanted}",
     "maximum": "is {value}; it must be at most {wanted}",
     "exclusiveMinimum": "is {value}; it must be more than {wanted}",
-    "minItems": "is empty; fill it in or delete it",
+    "minItems": "has fewer than {wanted} entries; fill it in or delete it",
+    "maxItems": "has more than {wanted} entries; it may have so many at most",
     "minProperties": "is empty; fill it in or delete it",
     "minLength": "is empty; fill it in or delete it",
     "maxProperties": "has more than {wanted} entries; it may have so many at most",

@@ -16,7 +16,7 @@ from harness.cli.main import _parse
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.store import Store
-from harness.report.writer import FILES
+from harness.report import FILES
 from tests.cli import project
 from tests.fixtures import Capture, Patch
 from tools.docs import CHECK_PAGE, check_page, stale

@@ -9,7 +9,7 @@ import ctypes
 import os
 import re
 from ctypes import byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List
 
 #: CUdevice_attribute numbers, fixed since CUDA 5.
 _ATTRIBUTES = {
@@ -35,8 +35,6 @@ _SIGNATURES: Dict[str, List[Any]] = {
     "cuMemFree_v2": [c_uint64],
     "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
     "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, c_void_p],
-    "cuMemHostAlloc": [c_void_p, c_size_t, c_uint],
-    "cuMemFreeHost": [c_void_p],
     "cuMemsetD8Async": [c_uint64, ctypes.c_ubyte, c_size_t, c_void_p],
     "cuStreamCreate": [c_void_p, c_uint],
     "cuStreamDestroy_v2": [c_void_p],
@@ -205,18 +203,17 @@ class CudaEvent:
 
 
 class CudaDevice:
-    """A device's primary context, one stream, and all memory taken through it; a context manager that frees them."""
+    """The first device, its primary context, one stream, and all memory taken: a context manager that frees them."""
 
-    def __init__(self, index: int = 0, driver: Optional[Driver] = None) -> None:
-        self.driver = driver or Driver()
-        self._device = self.driver.number("cuDeviceGet", index)
+    def __init__(self) -> None:
+        self.driver = Driver()
+        self._device = self.driver.number("cuDeviceGet", 0)
         context, stream = c_void_p(), c_void_p()
         self.driver.call("cuDevicePrimaryCtxRetain", byref(context), self._device)
         self.driver.call("cuCtxSetCurrent", context)
         self.driver.call("cuStreamCreate", byref(stream), _NON_BLOCKING)
         self.stream = int(stream.value or 0)
         self._memory: List[int] = []
-        self._pinned: List[int] = []
 
     def __enter__(self) -> "CudaDevice":
         return self
@@ -230,10 +227,9 @@ class CudaDevice:
         A context that a kernel has broken refuses to free too, and that was reported at its time.
         """
         frees = [("cuMemFree_v2", address) for address in self._memory]
-        frees += [("cuMemFreeHost", address) for address in self._pinned]
         if self.stream:
             frees += [("cuStreamDestroy_v2", self.stream), ("cuDevicePrimaryCtxRelease_v2", self._device)]
-        self._memory, self._pinned, self.stream = [], [], 0
+        self._memory, self.stream = [], 0
         for name, what in frees:
             try:
                 self.driver.call(name, what)
@@ -249,17 +245,6 @@ class CudaDevice:
         address = self.driver.number("cuMemAlloc_v2", max(1, size), kind=c_uint64)
         self._memory.append(address)
         return address
-
-    def pin(self, data: bytes) -> int:
-        """Return the address of a copy of `data` in page-locked host memory, from which the device copies by itself."""
-        address = self.driver.number("cuMemHostAlloc", max(1, len(data)), 0, kind=c_void_p)
-        self._pinned.append(address)
-        ctypes.memmove(address, data, len(data))
-        return address
-
-    def copy_pinned(self, address: int, pinned: int, size: int) -> None:
-        """Put a copy from page-locked host memory to the device on the stream, and do not wait for it."""
-        self.driver.call("cuMemcpyHtoDAsync_v2", address, pinned, size, self.stream)
 
     def upload(self, address: int, data: bytes) -> None:
         """Copy bytes to the device and wait."""

@@ -1,14 +1,12 @@
-"""The GPU of a job: whether it can be used, its sensors, and a timed run with the copies apart.
+"""The GPU of a job: whether it can be used, its sensors, and a timed run.
 
 Sensors are read before and after a timed run and never during it. NVML (libnvidia-ml.so.1) comes with the driver; in a
-container it is there with the driver capability "utility". A Jetson has no NVML of use: its thermal zones and clocks
-are files. A reading that is not to be had is left out: these are facts about a measurement, not a measurement.
+container it is there with the driver capability "utility"; a Jetson has none of use. A reading that is not to be had is
+left out: these are facts about a measurement, not a measurement.
 """
 
 import ctypes
 import gc
-import glob
-import os
 import time
 from ctypes import byref, c_uint, c_ulonglong, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -30,8 +28,6 @@ _REASONS = {
 }
 _CLOCKS = {"sm_clock_mhz": 1, "memory_clock_mhz": 2}
 _TEMPERATURE_GPU = 0
-#: How copies are timed: all are of one size over one path, so fewer samples than of a run are enough.
-_COPIES = {"warmup_s": 0.01, "iterations": 20, "window_s": 0.0, "most": 20, "budget_s": 1.0}
 #: The data that go to the device and back before any engine is asked.
 _PATTERN = bytes(range(256)) * 4096
 
@@ -81,39 +77,14 @@ def _with_advice(error: CudaError) -> str:
     return "%s: %s" % (error, error.advice) if error.advice else str(error)
 
 
-def latency(
-    once: Callable[[], float], device: CudaDevice, timing: Dict[str, Any], inputs: List[bytes]
-) -> Dict[str, Any]:
+def latency(once: Callable[[], float], uuid: str, timing: Dict[str, Any]) -> Dict[str, Any]:
     """Return the fields of a `latency` event for `once`, which returns the milliseconds of one run.
 
-    `upload_ms` are the milliseconds that all inputs together take from page-locked host memory to the device, by
-    events on the device's stream; they are no part of the samples. `before` and `after` are readings of the sensors.
+    `before` and `after` are readings of the sensors of the GPU of this UUID.
     """
-    uuid = device.uuid()
     before = read_sensors(uuid)
     samples, warmup = sample(once, timing)
-    after = read_sensors(uuid)
-    return {
-        "samples_ms": samples,
-        "warmup": warmup,
-        "upload_ms": upload_times(device, inputs),
-        "before": before,
-        "after": after,
-    }
-
-
-def upload_times(device: CudaDevice, inputs: List[bytes]) -> List[float]:
-    """Return the milliseconds of each copy of all inputs to the device; empty without inputs."""
-    if not any(inputs):
-        return []
-    copies = [(device.allocate(len(data)), device.pin(data), len(data)) for data in inputs]
-
-    def upload() -> None:
-        for copy in copies:
-            device.copy_pinned(*copy)
-
-    with Stopwatch(device) as watch:
-        return sample(lambda: watch.time(upload), _COPIES)[0]
+    return {"samples_ms": samples, "warmup": warmup, "before": before, "after": read_sensors(uuid)}
 
 
 def sample(once: Callable[[], float], timing: Dict[str, Any]) -> Tuple[List[float], int]:
@@ -157,37 +128,6 @@ def _samples(once: Callable[[], float], timing: Dict[str, Any]) -> List[float]:
 
 def read_sensors(uuid: str) -> Dict[str, str]:
     """Return the readings of the sensors of the GPU of this UUID, by name with unit; empty without sensors."""
-    facts = _nvml(uuid)
-    return facts or _files("/sys")
-
-
-def driver_version() -> str:
-    """Return the version of the NVIDIA driver, "" if unknown."""
-    library = _load()
-    if library is not None:
-        text = ctypes.create_string_buffer(96)
-        if _answers(library, "nvmlSystemGetDriverVersion", text, c_uint(len(text))):
-            return text.value.decode("ascii", "replace")
-    return _line("/sys/module/nvidia/version")
-
-
-def _load() -> Optional[Any]:
-    try:
-        library = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        return None
-    return library if _answers(library, "nvmlInit_v2") else None
-
-
-def _answers(library: Any, name: str, *arguments: Any) -> bool:
-    """Call NVML; False for a function that this driver does not have, or that refuses this device."""
-    try:
-        return not getattr(library, name)(*arguments)
-    except AttributeError:
-        return False
-
-
-def _nvml(uuid: str) -> Dict[str, str]:
     library = _load()
     device = c_void_p()
     if library is None or not _answers(library, "nvmlDeviceGetHandleByUUID", uuid.encode(), byref(device)):
@@ -206,34 +146,33 @@ def _nvml(uuid: str) -> Dict[str, str]:
     return facts
 
 
+def driver_version() -> str:
+    """Return the version of the NVIDIA driver, "" if unknown."""
+    library = _load()
+    if library is not None:
+        text = ctypes.create_string_buffer(96)
+        if _answers(library, "nvmlSystemGetDriverVersion", text, c_uint(len(text))):
+            return text.value.decode("ascii", "replace")
+    return ""
+
+
+def _load() -> Optional[Any]:
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    return library if _answers(library, "nvmlInit_v2") else None
+
+
+def _answers(library: Any, name: str, *arguments: Any) -> bool:
+    """Call NVML; False for a function that this driver does not have, or that refuses this device."""
+    try:
+        return not getattr(library, name)(*arguments)
+    except AttributeError:
+        return False
+
+
 def throttle_words(bits: int) -> str:
     """Return NVML's clock reasons in words, "none" for no bit, an unknown bit as its number."""
-    words = []
-    for shift in range(bits.bit_length()):
-        bit = 1 << shift
-        if bits & bit:
-            words.append(_REASONS.get(bit, "0x%x" % bit))
-    return ", ".join(words) or "none"
-
-
-def _files(top: str) -> Dict[str, str]:
-    """Read a Jetson's GPU: the thermal zone that is named for it, and the clock of its devfreq device."""
-    facts = {}
-    for zone in sorted(glob.glob(os.path.join(top, "class/thermal/thermal_zone*"))):
-        kind, value = _line(os.path.join(zone, "type")).lower(), _line(os.path.join(zone, "temp"))
-        if kind.startswith("gpu") and value.isdigit():
-            facts["temperature_c"] = "%.1f" % (int(value) / 1000.0)
-    for device in sorted(glob.glob(os.path.join(top, "class/devfreq/*"))):
-        value = _line(os.path.join(device, "cur_freq"))
-        # 17000000.ga10b on Orin, 17000000.gv11b on Xavier, 57000000.gpu on older boards.
-        if os.path.basename(device).endswith(("ga10b", "gv11b", "gp10b", "gpu")) and value.isdigit():
-            facts["sm_clock_mhz"] = str(int(value) // 1000000)
-    return facts
-
-
-def _line(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.readline().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    set_bits = [1 << shift for shift in range(bits.bit_length()) if bits >> shift & 1]
+    return ", ".join(_REASONS.get(bit, "0x%x" % bit) for bit in set_bits) or "none"

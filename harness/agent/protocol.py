@@ -126,7 +126,7 @@ def _one_of(*words: str) -> Check:
     return lambda value: type(value) is str and value in known
 
 
-_SENSORS = {"upload_ms": _numbers, "before": _facts, "after": _facts}
+_SENSORS = {"before": _facts, "after": _facts}
 _PHASE = _one_of(*PHASES, *PREFLIGHT_PHASES)
 
 #: The messages of a child about its job. `done` is for the agent: without it a child that ended in order was cut short.

@@ -11,7 +11,7 @@ import functools
 import re
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -26,9 +26,9 @@ class Typed:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
-        for field, hint in _hints(kind).items():
+        for field, hint, fits in _hints(kind):
             value = getattr(self, field)
-            if not _fits(hint, value):
+            if not fits(value):
                 known = re.sub(r"\b(\w+\.)+(?=\w)", "", str(hint)) if typing.get_args(hint) else hint.__name__
                 advice = (
                     f": write ({value!r},)" if isinstance(value, str) and known == "tuple[str, ...]" else ""
@@ -36,22 +36,32 @@ class Typed:
                 raise TypeError(f"{kind.__name__}: {field} is {value!r:.80}; it must be {known}{advice}")
 
 
+_Fits = Callable[[Any], bool]
+
+
 @functools.cache
-def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401  (a class is no Hashable to mypy)
+def _hints(kind: Any) -> tuple[tuple[str, Any, _Fits], ...]:  # noqa: ANN401  (a class is no Hashable to mypy)
     hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    return tuple((each.name, hints[each.name], _fits(hints[each.name])) for each in dataclasses.fields(kind))
 
 
-def _fits(hint: Any, value: object) -> bool:  # noqa: ANN401  (walks type hints)
+def _fits(hint: Any) -> _Fits:  # noqa: ANN401  (walks type hints)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is tuple and isinstance(value, tuple):
-        hints = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
-        return len(hints) == len(value) and all(map(_fits, hints, value))
-    if origin in (typing.Union, types.UnionType):
-        return any(_fits(one, value) for one in arguments)
     if origin is Literal:
-        return value in arguments
-    return isinstance(value, origin or hint) and not isinstance(value, _NO.get(hint, ()))
+        return arguments.__contains__
+    if origin not in (tuple, typing.Union, types.UnionType):
+        kind, no = origin or hint, _NO.get(hint, ())
+        return lambda value: isinstance(value, kind) and not isinstance(value, no)
+    parts = [_fits(each) for each in arguments if each is not Ellipsis]
+    if origin is not tuple:
+        return lambda value: any(part(value) for part in parts)
+    if Ellipsis in arguments:
+        return lambda value: isinstance(value, tuple) and all(map(parts[0], value))
+    return lambda value: (
+        isinstance(value, tuple)
+        and len(value) == len(parts)
+        and all(part(one) for part, one in zip(parts, value, strict=True))
+    )
 
 
 #: Python holds True for an integer, and an enumeration's members here are strings.
@@ -127,7 +137,7 @@ class Expectation(Typed):
         if fault:
             raise ValueError(f"expectation {self.outcome} on {self.versions!r}: {fault}")
         try:
-            SpecifierSet(self.versions or "")
+            _specifier(self.versions or "")
         except InvalidSpecifier as error:
             raise ValueError(
                 f'expectation versions {self.versions!r}: not a version specifier (write ">=8.6,<10.2")'
@@ -204,6 +214,9 @@ class Expectation(Typed):
         return self.platform in (None, platform) and _contains(self.versions, version)
 
 
+_specifier = functools.cache(SpecifierSet)
+
+
 @functools.cache
 def _contains(versions: str | None, version: str) -> bool:
-    return versions is not None and SpecifierSet(versions).contains(version, prereleases=True)
+    return versions is not None and _specifier(versions).contains(version, prereleases=True)

@@ -45,23 +45,18 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
-from packaging.version import InvalidVersion, Version
 
 from harness.case.claims import Expectation
 from harness.case.floor import Asked
 from harness.case.model import Case, Variant
-from harness.document import Document, Form, Place, Problem, checked
-from harness.text import did_you_mean, grouped
-from harness.words import UNJUDGED, Basis, Class, Engine, Precision
+from harness.document import Form, checked_data
+from harness.text import grouped
+from harness.words import Basis, Class, Engine, Precision
 
 FILE = "measured.yaml"
 FORM = Form(Path(__file__).with_name("measured.schema.json"))
 _SCHEMA = 1
 _ASKED = "asked"
-_MEASURABLE = tuple(str(word) for word in Class if word not in UNJUDGED)
-_PRECISIONS = frozenset(map(str, Precision))
-#: What stands under `ms`.
-_TIMES = ("median", "least", "most")
 _HEAD = (
     "# What each cell was measured to end as, and the diagnosis where it failed. Written by\n"
     "# `trt-compat accept`; review its diff as you would code: a changed line is a changed claim.\n"
@@ -154,7 +149,7 @@ def read(path: Path) -> Baseline:
     """Return what a file holds, if there is one; raises HandledError with the line that is wrong."""
     if not path.exists():
         return Baseline()
-    data = checked(path, FORM, _problems).data
+    data = checked_data(path, FORM)
     asked = {
         (case, variant): tuple(_asked(kinds))
         for case, of_case in data.get(_ASKED, {}).items()
@@ -186,59 +181,20 @@ def _measurements(data: Mapping[str, Any]) -> Iterator[Measured]:
             driver=entry.get("driver", ""),
             libraries=entry.get("libraries", ""),
         )
-        for (name, capability, product), _, entry in _entries(data)
+        for name, capability, product, entry in _entries(data)
     )
 
 
-def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Place, dict[str, Any]]]:
-    """Yield the measurements on each GPU, and without: target, compute capability and product, place, fields."""
+def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Yield the measurements on each GPU, and without: target, compute capability and product, fields."""
     for name, target in data.items():
         if name in ("schema", _ASKED):
             continue
         if "cells" in target:
-            yield (name, "", ""), (name,), target
+            yield name, "", "", target
         for capability, products in target.get("gpus", {}).items():
             for product, entry in products.items():
-                yield (name, capability, product), (name, "gpus", capability, product), entry
-
-
-def _problems(document: Document) -> Iterator[Problem]:
-    yield from _asked_problems(document)
-    yield from _cell_problems(document)
-
-
-def _asked_problems(document: Document) -> Iterator[Problem]:
-    for case, of_case in document.data.get(_ASKED, {}).items():
-        for variant, kinds in of_case.items():
-            for kind in kinds:
-                word = kind.partition(" ")[0]
-                if word not in _PRECISIONS or word == kind:
-                    place: Place = (_ASKED, case, variant, kind)
-                    sentence = "is no precision and operator; write such as `int8 Conv`"
-                    yield Problem(document.key_line(place), place, sentence)
-
-
-def _cell_problems(document: Document) -> Iterator[Problem]:
-    for _, whole, entry in _entries(document.data):
-        place: Place = (*whole, "version")
-        try:
-            Version(entry["version"])
-        except InvalidVersion:
-            yield Problem(document.line(place), place, f"{entry['version']!r} is no version; correct it")
-        for case, of_case in entry["cells"].items():
-            for variant, held in of_case.items():
-                place = (*whole, "cells", case, variant)
-                for further, sentence in _faults(held):
-                    yield Problem(document.line(place), (*place, *further), sentence)
-
-
-def _faults(held: str | Sequence[Any]) -> Iterator[tuple[Place, str]]:
-    word = _ends(held).split(" ")[0]
-    if word not in _MEASURABLE:
-        yield (), f"{word!r} is nothing that can be measured; {did_you_mean(word, _MEASURABLE)}"
-    for at, each in enumerate(() if isinstance(held, str) else held):
-        if isinstance(each, dict) and len(each.get("ms", _TIMES)) != len(_TIMES):
-            yield (at, "ms"), f"must be three times: the {', '.join(_TIMES)}"
+                yield name, capability, product, entry
 
 
 def _ends(held: str | Sequence[Any]) -> str:

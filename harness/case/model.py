@@ -175,11 +175,15 @@ class Variant(Typed):
 
     def model_sha256(self) -> str:
         """Return the hash of the model; raises as `model_bytes` does."""
-        return model_sha256(self.model_bytes())
+        return self._model_sha256
 
     def model_bytes(self) -> bytes:
         """Return the serialised model, the same bytes on every machine; raises HandledError if `build` fails."""
         return self._model
+
+    @functools.cached_property
+    def _model_sha256(self) -> str:
+        return model_sha256(self._model)
 
     @functools.cached_property
     def _model(self) -> bytes:

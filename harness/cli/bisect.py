@@ -89,14 +89,10 @@ class _Search:
                 print(f"{name} says neither good nor bad; name another end")
                 return EXIT_INFRA
             if told.reply is not expected:
-                if expected is Reply.BAD:
-                    print(
-                        f"{good} and {bad} give the same ({told.why}): there is nothing to find between them"
-                    )
-                elif self._told(bad).reply is Reply.GOOD:
-                    print(f"{good} is bad and {bad} is good; try --good {bad} --bad {good}")
-                else:
-                    print(f"{good} is no good end ({told.why}): name another with --good")
+                same = (
+                    f"{good} and {bad} give the same" if expected is Reply.BAD else f"{good} is no good end"
+                )
+                print(f"{same} ({told.why}): there is nothing to find between them; name another end")
                 return EXIT_REGRESSION
         print(*_lines(bisect([*self._targets], lambda name: self._told(name).reply), self._targets), sep="\n")
         return EXIT_OK

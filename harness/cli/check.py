@@ -17,6 +17,7 @@ from harness.cli.options import (
     EXIT_REGRESSION,
     EXIT_USAGE,
     add_fields,
+    add_require,
     add_where,
     chosen,
     of_fields,
@@ -64,13 +65,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--html", type=Path, metavar="FOLDER", help="write the report page, with records and logs"
     )
-    command.add_argument(
-        "--require",
-        action="append",
-        default=[],
-        metavar="TARGET",
-        help="a target that must run here: else exit 3",
-    )
+    add_require(command)
     command.add_argument(
         "--allow-left-out", action="store_true", help="no exit 3 for what --seconds leaves out"
     )

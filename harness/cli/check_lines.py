@@ -8,12 +8,10 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TypeVar
 
-from packaging.version import Version
-
 from harness.compare.kinds import TIMED
 from harness.judge.cell import Judged
 from harness.known.listed import Objection, State
-from harness.matrix import Matrix, Target
+from harness.matrix import Matrix
 from harness.models.answers import (
     Answer,
     ModelStep,
@@ -83,7 +81,7 @@ def _typeless(model: OwnModel, matrix: Matrix, named: Collection[str]) -> Iterat
     """Yield what a model without types loses on named targets that take none but the graph's."""
     # An engine that never knew another way is asked for nothing by flags.
     mine = (each for each in matrix if each.name in named and each.traits.strong_from != "0")
-    alone = [each.name for each in mine if _takes_graph_alone(each)]
+    alone = [each.name for each in mine if each.strong_alone]
     if alone and not model.quantisers and not any(node.precision for node in model.nodes):
         yield (
             f"  it has no types: {' and '.join(alone)} runs it in FP32 without a word, whatever flags and calibration "
@@ -176,17 +174,12 @@ def _grouped(pairs: Iterable[tuple[_Key, str]]) -> Mapping[_Key, str]:
     return {key: ", ".join(dict.fromkeys(names)) for key, names in grouped(pairs).items()}
 
 
-def _takes_graph_alone(target: Target) -> bool:
-    """Tell whether an engine takes precision from the graph alone."""
-    return Version(target.version) >= Version(target.traits.strong_alone_from)
-
-
 def _without_effect(judged: Sequence[Judged], flags: Sequence[str]) -> Iterator[str]:
     """Yield the line on targets without builder flags for precision, whose engines are built as without --flag."""
     names = dict.fromkeys(
         each.cell.target.name
         for each in judged
-        if each.cell.variant.recipe.typing is Typing.GRAPH and _takes_graph_alone(each.cell.target)
+        if each.cell.variant.recipe.typing is Typing.GRAPH and each.cell.target.strong_alone
     )
     if flags and names:
         yield (

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from harness.bounded import check_file
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION, REPORTS
-from harness.cli.project import results_path
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.complaints import INPUT, MODEL
@@ -26,8 +25,6 @@ from harness.judge.reasons import BuiltLayer, LayerChange, built_layers, changes
 from harness.judge.tables import explain
 from harness.layers.names import is_region
 from harness.layers.tactics import TacticsReader
-from harness.report.asking import answering
-from harness.report.model import content, load_results
 from harness.text import clip
 from harness.words import said
 
@@ -92,6 +89,10 @@ def do_explain(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace) -> int:
     """Print the answer to a question, from a report; the published one if there is no other."""
+    from harness.cli.project import results_path  # noqa: PLC0415  (they take their time, and a log needs none)
+    from harness.report.asking import answering  # noqa: PLC0415
+    from harness.report.model import content, load_results  # noqa: PLC0415
+
     path = results_path(options)
     results, data = load_results(path), json.loads(content(path))
     shorts = {target.id: target.short for target in results.targets}

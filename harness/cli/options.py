@@ -122,6 +122,12 @@ def add_trust(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_require(command: argparse.ArgumentParser) -> None:
+    """Add `--require`."""
+    text = "a target that must run here: else exit 3"
+    command.add_argument("--require", action="append", default=[], metavar="TARGET", help=text)
+
+
 def add_selection(command: argparse.ArgumentParser) -> None:
     """Add `-k` and `--target`."""
     command.add_argument(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import shlex
 import sys
@@ -19,6 +18,7 @@ from harness.cli.options import (
     PARTS,
     add_fail_on,
     add_json,
+    add_require,
     add_selection,
     add_where,
     own,
@@ -46,6 +46,7 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import todays
 from harness.record.store import Store
+from harness.report import is_current
 from harness.run import trace
 from harness.run.key import answering, keys_of
 from harness.run.local import Here, Runners, longest_first
@@ -54,10 +55,6 @@ from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import SlurmExecutor, run_task
 from harness.scratch import reap_scratch
 from harness.words import Class, Verdict
-
-#: New objects between two searches for garbage: with Python's own number, a thousand or so, the records of a whole
-#: run take a third longer to read.
-_GARBAGE = 200_000
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
@@ -84,13 +81,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="cells run at the same time (default: one a processor)",
     )
-    command.add_argument(
-        "--require",
-        action="append",
-        default=[],
-        metavar="TARGET",
-        help="a target that must run here: else exit 3",
-    )
+    add_require(command)
     command.add_argument(
         "--pull",
         action="store_true",
@@ -114,7 +105,6 @@ def add_run(command: argparse.ArgumentParser) -> None:
 
 def do_run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
-    gc.set_threshold(_GARBAGE)
     if options.task is not None:
         run_task(options.task, lambda names: _cells_of_task(names, options), lambda run: _here(options, run))
         return EXIT_OK
@@ -176,8 +166,6 @@ def _run_built(
     try:
         return _answer([judged[cell.id] for cell in cells if cell.id in judged], needed, reused, options)
     finally:
-        from harness.report.writer import is_current  # noqa: PLC0415  (after the answer)
-
         # After the answer: it covers all cells that were ever run, and takes its time.
         if left or not is_current(store.path, [options.matrix, options.cases]):
             with trace.span("write the report"):

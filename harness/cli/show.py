@@ -18,15 +18,15 @@ from harness.cli.terminal import wrapped
 from harness.errors import HandledError
 from harness.judge.cell import Judged, as_json, complaints, describe_recipe, judge_cell
 from harness.known.listed import StaticModel
-from harness.known.model import Known, OnGpu
+from harness.known.model import Known
 from harness.layers.asked import asked, wished
 from harness.matrix import Target
-from harness.plan import Cell, claims_about, find, inapplicable_because
+from harness.plan import Cell, claims_about, find
 from harness.plan.by_hand import ByHand, by_hand, model_file
 from harness.record.outcome import Outcome
 from harness.record.speaking import Today, is_stale, todays, took_part
 from harness.record.store import Store
-from harness.report.model import Results, load_results
+from harness.report.model import load_results
 from harness.run.commands import command_lines, container_lines, limits
 from harness.share.issue import share
 from harness.shipped import installed
@@ -137,14 +137,13 @@ def do_show(options: argparse.Namespace) -> int:
     if options.output:
         _save(options.output, data, hand)
     if options.json:
-        published = None if recorded else results_path(options)
-        print_json(_shown(cell, [judge_cell(cell, each) for each in recorded], published, model, hand))
+        print_json(_shown(cell, [judge_cell(cell, each) for each in recorded], model, hand))
         return EXIT_OK
     print(cell.id)
     for line in (cell.variant.title, f"case: {cell.case.title}", f"target: {cell.target.label}"):
         _say(line)
     if not recorded:
-        _show_published(cell, results_path(options), today[cell.id].model_sha256)
+        print(f"\nlast result: none is recorded in {options.reports}")
     for outcome in recorded:
         _show_result(cell, outcome, stale=today[cell.id].stale_because(outcome))
     _show_claims(cell)
@@ -167,27 +166,21 @@ def _show_recipe(cell: Cell, model: onnx.ModelProto, today: Today) -> None:
     by_graph = ", by the graph's own types" if cell.variant.precision is None else ""
     for node, precision in wished(cell.variant, asked(model)):
         _say(f"wants  {node} in {said(precision)}{by_graph}")
-    if reason := inapplicable_because(cell):
+    if reason := cell.inapplicable:
         _say(f"not applicable: {reason}")
 
 
-def _shown(
-    cell: Cell, judged: Sequence[Judged], published: Path | None, model: onnx.ModelProto, hand: ByHand
-) -> dict[str, object]:
-    """Return what `show` tells of a cell: results of its records, else of the published report; claims and recipe."""
-    results = [as_json(each) for each in judged]
-    known = _published(cell, load_results(published) if published and published.is_file() else None)
-    if known:
-        results.append({"class": known.cls, "verdict": known.verdict, "reason": known.reason})
+def _shown(cell: Cell, judged: Sequence[Judged], model: onnx.ModelProto, hand: ByHand) -> dict[str, object]:
+    """Return the results of a cell's records, its claims and its recipe."""
     return {
         "id": cell.id,
         "title": cell.variant.title,
         "target": cell.target.name,
-        "results": results,
+        "results": [as_json(each) for each in judged],
         "claims": [dataclasses.asdict(claim) for claim in claims_about(cell)],
         "recipe": cell.variant.recipe.as_dict(),
         "wanted": dict(wished(cell.variant, asked(model))),
-        "not_applicable": inapplicable_because(cell),
+        "not_applicable": cell.inapplicable,
         "by_hand": hand.lines,
     }
 
@@ -250,7 +243,7 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
         _say(f"out of date: {stale}; run it again")
         return
     judged = judge_cell(cell, outcome)
-    _say(f"{_ending(judged.classification.cls, judged.judgement.verdict)}: {judged.judgement.sentence}")
+    _say(f"{judged.classification.cls} ({judged.judgement.verdict}): {judged.judgement.sentence}")
     for line in complaints(judged):
         _say(line.strip(), "    " if line.startswith(" ") else "  ")
     if outcome.uncompared:
@@ -258,40 +251,6 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
         _say(f"numbers {held}: {outcome.uncompared}")
     for node, precision in judged.precision.items():
         print(f"  {node} ran in {said(precision)}")
-
-
-def _ending(cls: str, verdict: str) -> str:
-    return cls if cls == verdict else f"{cls} ({verdict})"
-
-
-def _show_published(cell: Cell, path: Path, model: str) -> None:
-    """Print the entry in results.json of a cell without a record."""
-    results = load_results(path) if path.is_file() else None
-    found = _published(cell, results)
-    if found is None or results is None:
-        print(f"\nlast result: none is recorded in {path.parent}")
-        return
-    print(f"\nlast result, as {path} has it ({found.when})")
-    now = (cell.case.name, cell.variant.name, model)
-    if now not in {(each.case, each.name, each.model_sha256) for each in results.variants}:
-        _say("out of date: it is of another model; run it again")
-        return
-    for each in found.by_gpu or (found,):
-        on = f"on {each.gpu}: " if isinstance(each, OnGpu) and each.gpu else ""
-        _say(f"{on}{_ending(each.cls, each.verdict)}: {each.reason}")
-    if found.diagnosis:
-        _say(f"known as {found.diagnosis.id}: {found.diagnosis.title}")
-        _say(f"advice   {found.diagnosis.advice}")
-    if found.instead:
-        tried = f" ({found.instead_tried})" if found.instead_tried else ""
-        _say(f"meanwhile: {', '.join(found.instead)}{tried}")
-    for node, precision in found.precision.items():
-        print(f"  {node} ran in {said(precision)}")
-
-
-def _published(cell: Cell, results: Results | None) -> Known | None:
-    every = results.cells if results else ()
-    return next((each for each in every if each.id == cell.id and each.measured), None)
 
 
 def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> None:

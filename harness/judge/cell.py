@@ -7,8 +7,6 @@ import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from packaging.version import Version
-
 from harness.case import Calibrator, Expectation, Recipe, Typing
 from harness.errors import described
 from harness.judge.classify import Classification, Wish, classify
@@ -74,7 +72,7 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
         reason = f"the harness could not judge the record: {described(error)}"
         classification = Classification(Class.INFRA_ERROR, reason)
         judgement = Judgement(Verdict.INFRA, None, reason)
-        return Judged(cell, outcome, {}, {}, classification, None, judgement, claims_about(cell))
+        return Judged(cell, outcome, {}, {}, classification, None, judgement, cell.claims)
 
 
 #: Verdicts on an expected class, and on one that only another machine would show.
@@ -107,16 +105,14 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
 
 def network_of(cell: Cell) -> str:
     """Return engine and typing of a cell's network in words: "tensorrt, weakly typed"."""
-    target = cell.target
-    alone = Version(target.version) >= Version(target.traits.strong_alone_from)
-    strong = alone or cell.variant.recipe.typing is Typing.STRONG
-    return f"{target.engine}, {'strongly' if strong else 'weakly'} typed"
+    strong = cell.target.strong_alone or cell.variant.recipe.typing is Typing.STRONG
+    return f"{cell.target.engine}, {'strongly' if strong else 'weakly'} typed"
 
 
 def _claims(cell: Cell, gpu: Gpu | None, cls: Class) -> tuple[Expectation, ...]:
     """Return the claims about an outcome: measured on its product first, then on its compute capability."""
-    none = None if cls in UNJUDGED else ""
-    claims = claims_about(cell, gpu.compute_capability if gpu else none)
+    judged = gpu or cls not in UNJUDGED
+    claims = claims_about(cell, gpu.compute_capability if gpu else "") if judged else cell.claims
     product = gpu.product if gpu else ""
     return tuple(sorted(claims, key=lambda claim: (claim.product != product, not claim.product)))
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
-from statistics import median
 
 from packaging.version import Version
 
@@ -358,7 +357,6 @@ def _timing(outcome: Outcome) -> Timing | None:
         spread=found.spread,
         warmup=latency.warmup,
         scope=latency.scope,
-        upload=median(latency.upload_ms) if latency.upload_ms else None,
         before=latency.before,
         after=latency.after,
     )

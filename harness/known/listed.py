@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import onnx
@@ -43,6 +44,13 @@ class OperatorUse:
     scope: GraphReader
     operator: str
     name: str
+    _kept: dict[str, Answer] = field(default_factory=dict, repr=False, compare=False)
+
+    def keeps(self, condition: str) -> Answer:
+        """Tell whether it keeps a restriction or a condition, by its name in operators.tsv."""
+        if condition not in self._kept:
+            self._kept[condition] = KEPT[condition](self)
+        return self._kept[condition]
 
     def attribute(self, name: str, default: object = None) -> object:
         """Return an attribute's value; text as str."""
@@ -483,7 +491,7 @@ class StaticModel:
     def _against(self, table: OperatorTable, version: str) -> Iterator[Objection]:
         """Yield the finding of a table on each node, with the facts that a version has beside the table's release."""
         for at, use in enumerate(self._uses):
-            key = at, table.release, tuple(_facts(table.importers.get(use.operator), table, version))
+            key = at, table.release, _facts(table.release, version).get(use.operator, ())
             if key not in self._answers:
                 self._answers[key] = _judged(use, table, version, plugins=self._plugins)
             yield self._answers[key]
@@ -502,10 +510,13 @@ class StaticModel:
         return f"opset {self.opset} is above {highest}, the highest that the table names; that alone blocks nothing"
 
 
-def _facts(importer: Importer | None, table: OperatorTable, version: str) -> list[Fact]:
-    """Return the facts of an importer that a version has, or its table's release."""
-    releases = Version(version or table.release), Version(table.release)
-    return [fact for fact in (importer.facts if importer else ()) if fact.holds(*releases)]
+@cache
+def _facts(release: str, version: str) -> Mapping[str, tuple[Fact, ...]]:
+    """Return by operator the facts of a release's importers that a version has, or the release itself."""
+    (table,) = (each for each in operator_tables() if each.release == release)
+    releases = Version(version or release), Version(release)
+    found = ((name, each.facts) for name, each in table.importers.items() if each.facts)
+    return {name: tuple(fact for fact in facts if fact.holds(*releases)) for name, facts in found}
 
 
 def _judged(use: OperatorUse, table: OperatorTable, version: str, *, plugins: bool) -> Objection:
@@ -522,9 +533,9 @@ def _judged(use: OperatorUse, table: OperatorTable, version: str, *, plugins: bo
 def _is_dropped(use: OperatorUse, table: OperatorTable, version: str) -> bool:
     """Tell whether nothing restricts a node but what its importer does not read."""
     importer = table.importers[use.operator]
-    facts = _facts(importer, table, version)
+    facts = _facts(table.release, version).get(use.operator, ())
     other = [fact.condition for fact in facts if fact.state != State.IGNORED]
-    return all(KEPT[name](use) for name in (*importer.restrictions, *other))
+    return all(use.keeps(name) for name in (*importer.restrictions, *other))
 
 
 def against(
@@ -541,7 +552,7 @@ def against(
             return State.BLOCKED, f"no importer of an operator of {domain}"
         return State.UNKNOWN, f"an operator of {domain}, which needs a plugin"
     if importer:
-        return _restricted(use, importer, _facts(importer, table, version))
+        return _restricted(use, importer, _facts(table.release, version).get(use.operator, ()))
     # An operator outside of ONNX may be a plugin, TensorRT's own too.
     if onnx.defs.has(use.operator) or any(use.operator in each.importers for each in operator_tables()):
         return State.BLOCKED, _NO_IMPORTER
@@ -557,7 +568,7 @@ def _restricted(use: OperatorUse, importer: Importer, facts: Iterable[Fact]) -> 
     rows += [(State(fact.state), fact.condition, f"{fact.words} ({fact.link})") for fact in facts]
     found: dict[State, list[str]] = {}
     for state, name, words in rows:
-        if not (kept := KEPT[name](use)):
+        if not (kept := use.keeps(name)):
             found.setdefault(state if kept is False else State.RESTRICTED, []).append(words)
     worst = min(found, key=list(State).index, default=State.CLEAR)
     return worst, "; ".join(found.get(worst, ()))

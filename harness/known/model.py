@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from harness.case import Expectation, Link
@@ -177,7 +178,6 @@ class Timing:
     noise: why the samples allow no comparison.
     stack: a hash of the machine; timings of different stacks are not compared.
     spread: the interquartile range over the median.
-    upload: the median time of copying the inputs to the device.
     before, after: readings of the GPU's sensors.
     """
 
@@ -192,7 +192,6 @@ class Timing:
     spread: float = 0.0
     warmup: int = 0
     scope: str = ""
-    upload: float | None = None
     before: dict[str, str] = field(default_factory=dict)
     after: dict[str, str] = field(default_factory=dict)
 
@@ -326,31 +325,30 @@ class Known:
         found = (self.precision.get(node, Precision.UNKNOWN) for node, _ in wanted)
         return tuple("" if kind is Precision.UNKNOWN else str(kind) for kind in found)
 
-    @property
+    @cached_property
     def beside(self) -> tuple[Known, ...]:
         """Return the cell on each further GPU, without nodes and samples."""
-        return tuple(self._on_gpus())
-
-    def _on_gpus(self) -> Iterator[Known]:
-        for each in self.by_gpu[1:]:
-            if each.cls not in UNJUDGED:
-                yield replace(
-                    self,
-                    cls=each.cls,
-                    stands=each.cls,
-                    verdict=each.verdict,
-                    text=each.text,
-                    signature=each.signature,
-                    chip=each.chip,
-                    gpu=each.key,
-                    flaky=each.flaky,
-                    precision={},
-                    other={},
-                    toss_ups=(),
-                    layers=None,
-                    latency=None,
-                    by_gpu=(),
-                )
+        return tuple(
+            replace(
+                self,
+                cls=each.cls,
+                stands=each.cls,
+                verdict=each.verdict,
+                text=each.text,
+                signature=each.signature,
+                chip=each.chip,
+                gpu=each.key,
+                flaky=each.flaky,
+                precision={},
+                other={},
+                toss_ups=(),
+                layers=None,
+                latency=None,
+                by_gpu=(),
+            )
+            for each in self.by_gpu[1:]
+            if each.cls not in UNJUDGED
+        )
 
 
 def stack_of(clock: str, stamps: Stamps) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -155,6 +156,11 @@ class Target:
     def traits(self) -> Traits:
         """Return its engine's names and abilities."""
         return ENGINES[self.engine]
+
+    @cached_property
+    def strong_alone(self) -> bool:
+        """Tell whether it takes strongly typed networks alone, and precision from the graph alone."""
+        return Version(self.version) >= Version(self.traits.strong_alone_from)
 
     @property
     def module(self) -> str:

@@ -99,6 +99,7 @@ def restrictions() -> Mapping[str, str]:
     return dict(line.split("\t")[1:] for line in _lines() if line.startswith("@restriction\t"))
 
 
+@cache
 def tables_around(version: str) -> tuple[OperatorTable | None, OperatorTable | None]:
     """Return the tables of the last release up to a TensorRT version's minor and of the first from it on.
 

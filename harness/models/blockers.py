@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -81,22 +80,12 @@ def blockers(
 
 
 def _untried(model: onnx.ModelProto, first: Judged, seen: set[str]) -> str:
-    """Return how many nodes no try held, with the operators that only they have, and what NVIDIA's tables say of them.
-
-    "" if all were tried.
-    """
-    operators = {effective_name(node): node.op_type for node in model.graph.node}
+    """Return how many nodes no try held, and what NVIDIA's tables say of them; "" if all were tried."""
     # The Q/DQ of a node that was cut out goes with it.
     passed_over = {"Constant", "QuantizeLinear", "DequantizeLinear"}
-    left = {name for name, each in operators.items() if name not in seen and each not in passed_over}
-    if not left:
-        return ""
-    unseen = [operators[name] for name in left]
-    held = {operators[name] for name in seen & operators.keys()}
-    alone = Counter(each for each in unseen if each not in held)
-    among = ", ".join(f"{many} {operator}" for operator, many in alone.most_common(_MOST_OPERATORS))
-    told = f"; {len(left)} of {len(model.graph.node)} nodes were not tried"
-    return f"{told}, among them {among}{_blocked(first, left)}" if among else f"{told}{_blocked(first, left)}"
+    left = {effective_name(node) for node in model.graph.node if node.op_type not in passed_over} - seen
+    told = f"; {len(left)} of {len(model.graph.node)} nodes were not tried{_blocked(first, left)}"
+    return told if left else ""
 
 
 def _blocked(judged: Judged, names: set[str]) -> str:

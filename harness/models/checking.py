@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -151,7 +151,7 @@ class Check(Building):
     `expected` are outputs to hold the engine to, by default those of the ONNX reference evaluator; `calibration` are
     batches of each input for an INT8 calibrator, along the first axis; all three may be files. `max_rel` and `cosine`
     are how far an output may be off, by default by its precision. `plugins` are compiled libraries. `want` is "auto"
-    for the precision that the graph asks of each node, "none", or a pattern of node names. `blockers`, `leave_float`
+    for the precision that the graph asks of each node, or "none". `blockers`, `leave_float`
     (nodes) and `workarounds` are tries beyond the models as they are. A build that is not done after
     `seconds` is left out; without them it takes as long as matrix.yaml allows. `models` may be folders.
     Raises HandledError for a file that is no model, for an unknown name, and for data that do not fit.
@@ -181,10 +181,10 @@ class Check(Building):
         metavar="LIBRARY",
         type=Path,
     )
-    want: str = option(
-        "which nodes are to keep the precision that the graph asks of them (default: all)",
+    want: Literal["auto", "none"] = option(
+        "none: hold no node to the precision that the graph asks of it",
         default="auto",
-        metavar="auto|none|PATTERN",
+        choices=("auto", "none"),
     )
     blockers: bool = option(
         "of a model that does not build tell the first failure alone, not what else there is",
@@ -306,6 +306,8 @@ class Check(Building):
         """Return the wishes for all models."""
         usual = _sizes(self.opt_shapes, "optShapes") or _sizes(self.shapes, "shapes")
         shapes = Shapes(_sizes(self.min_shapes, "minShapes"), usual, _sizes(self.max_shapes, "maxShapes"))
+        if self.want not in ("auto", "none"):
+            raise HandledError(f"want={self.want!r}: give auto or none")
         arrays = {name: each.shape for name, each in _arrays(self.inputs, "inputs").items()}
         return replace(super().wanted, nodes=self.want, shapes=shapes, arrays=arrays)
 

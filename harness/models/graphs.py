@@ -121,7 +121,7 @@ def _named(values: Iterable[_Named], names: Collection[str]) -> Iterator[_Named]
 
 @dataclass(frozen=True)
 class ModelPart:
-    """A model without some nodes; `profiles` are the shapes of its dynamic inputs.
+    """A model without some nodes; `profiles` are the usual shapes of its dynamic inputs.
 
     `behind` are nodes that had to go as well, for the shape of their inputs is unknown.
     """
@@ -147,7 +147,7 @@ class Cutter:
     ) -> None:
         self._model = model
         self._look = seen
-        self._profiles = {each.input: each for each in profiles}
+        self._usual = {each.input: each.optimum for each in profiles}
         self._tensors = GraphReader(model.graph)
         self.nodes: Sequence[onnx.NodeProto] = self._tensors.nodes
         self._reads = [tuple(dict.fromkeys(reads(node))) for node in self.nodes]
@@ -269,24 +269,15 @@ class Cutter:
         return self._look()
 
     def _profile(self, name: str) -> Profile | None:
-        """Return the shapes that a dynamic tensor takes, as far as they are known."""
-        if name in self._profiles or static_shape(self.types.get(name)) is not None:
-            return self._profiles.get(name)
-        known = [found for values in self._sized if (found := static_shape(values.get(name))) is not None]
-        return Profile(name, *known) if len(known) == len(self._sized) > 0 else None
+        """Return the usual shape of a dynamic tensor, as far as it is known."""
+        dynamic = static_shape(self.types.get(name)) is None
+        shape = static_shape(self._sized.get(name)) if dynamic else None
+        return None if shape is None else Profile(name, shape, shape, shape)
 
     @cached_property
-    def _sized(self) -> list[dict[str, onnx.ValueInfoProto]]:
-        """Return all tensors at the least, usual and largest shapes of the inputs, if there are profiles."""
-        if not self._profiles:
-            return []
-        found: list[dict[str, onnx.ValueInfoProto]] = []
-        before: dict[str, tuple[int, ...]] | None = None
-        for which in ("minimum", "optimum", "maximum"):
-            shapes = {name: getattr(each, which) for name, each in self._profiles.items()}
-            found.append(found[-1] if shapes == before else values_of(with_shapes(self._model, shapes)))
-            before = shapes
-        return found
+    def _sized(self) -> dict[str, onnx.ValueInfoProto]:
+        """Return all tensors at the usual shapes of the inputs, if there are profiles."""
+        return values_of(with_shapes(self._model, self._usual)) if self._usual else {}
 
     def _ends(self, chosen: Sequence[int], made: set[str]) -> Iterator[str]:
         """Yield the outputs of a cut: those of the model, and of each node whose tensors no node takes the first."""

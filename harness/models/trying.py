@@ -7,7 +7,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
 import onnx
-from packaging.version import Version
 
 from harness.case import Case, Data, Profile, Recipe, Variant, model_sha256
 from harness.case.model import Built, serialise
@@ -55,15 +54,8 @@ def run_models(
         tell(done[cell.id])
 
     runners = Runners(how, is_news, prepared=prepared)
-    run_cells(newest_first(cells), runners, store=sink or Nowhere(), report=report)
+    run_cells(cells, runners, store=sink or Nowhere(), report=report)
     return [done[cell.id] for cell in cells]
-
-
-def newest_first(cells: Sequence[Cell]) -> list[Cell]:
-    """Return cells with those of each engine's newest target in front: the time may be over before the others."""
-    by_age = sorted(cells, key=lambda cell: Version(cell.target.version), reverse=True)
-    newest = {cell.target.engine: cell.target.name for cell in reversed(by_age)}
-    return sorted(cells, key=lambda cell: cell.target.name != newest[cell.target.engine])
 
 
 class BuiltOrRun(OwnPrepared):

@@ -7,10 +7,10 @@ the choice of one cell by its id or of some by an expression as pytest's -k take
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from packaging.version import Version
 
@@ -33,6 +33,19 @@ class Cell:
     variant: Variant
     target: Target
     earlier: tuple[str, ...] = ()
+
+    @cached_property
+    def claims(self) -> tuple[Expectation, ...]:
+        """Return the claims that stand in it on any GPU."""
+        return claims_about(self)
+
+    @cached_property
+    def inapplicable(self) -> str | None:
+        """Return why it does not apply to its target, or None if it is to be run.
+
+        A removed API is not decided here: it is run, and the agent reports which name is missing.
+        """
+        return _inapplicable_because(self)
 
 
 def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
@@ -135,9 +148,10 @@ def reproduced_on(
     found = []
     claimed = False
     for cell in cells:
-        claims = claims_about(cell)
-        failures = {claim.outcome for claim in claims if claim.basis is not Basis.MEASURED} - SHOWS_NO_FAILURE
-        measured = {claim.outcome for claim in claims if claim.basis is Basis.MEASURED}
+        failures = {
+            claim.outcome for claim in cell.claims if claim.basis is not Basis.MEASURED
+        } - SHOWS_NO_FAILURE
+        measured = {claim.outcome for claim in cell.claims if claim.basis is Basis.MEASURED}
         claimed = claimed or bool(failures)
         if not failures.isdisjoint({*measured, *(seen or {}).get(cell.id, ())}):
             found.append(cell.target.name)
@@ -151,11 +165,7 @@ def reproduced_said(targets: Collection[str] | None) -> str:
     return f"on {', '.join(targets)}" if targets else "nowhere yet"
 
 
-def inapplicable_because(cell: Cell) -> str | None:
-    """Return why a cell does not apply to its target, or None if it is to be run.
-
-    A removed API is not decided here: it is run, and the agent reports which name is missing.
-    """
+def _inapplicable_because(cell: Cell) -> str | None:
     recipe, traits = cell.variant.recipe, cell.target.traits
     if recipe.libraries and not traits.takes_plugins:
         names = ", ".join(library.name for library in recipe.libraries)
@@ -202,7 +212,6 @@ def _same_graph(case: Case, variant: Variant) -> Variant | None:
     )
 
 
-@functools.cache
 def _model_hash(variant: Variant) -> str:
     """Return the hash of a model, "" if it cannot be built."""
     try:

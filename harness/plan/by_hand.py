@@ -20,7 +20,7 @@ from packaging.version import Version
 from harness.case import Profile, Recipe
 from harness.case.model import NetworkInput, network_inputs
 from harness.matrix import Target
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.words import Typing
 
 #: The program that builds or runs a model by its recipe, without this project.
@@ -80,7 +80,7 @@ def by_hand(cell: Cell, data: bytes, digest: str = "", model: str = "") -> ByHan
     digest: that of the image in which the cell was measured, or of its base; "" without an image.
     model: the name of the file, by default `model_file`.
     """
-    if inapplicable_because(cell) is not None:
+    if cell.inapplicable is not None:
         return ByHand()
     model = model or model_file(cell)
     command = trtexec_line(cell, model, quantised=b"DequantizeLinear" in data)
@@ -206,12 +206,11 @@ def trtexec_line(cell: Cell, model: str, *, quantised: bool) -> str | None:
 
 
 def _precision(recipe: Recipe, target: Target) -> list[str] | None:
-    version = Version(target.version)
-    if version >= Version(target.traits.strong_alone_from):
+    if target.strong_alone:
         # Without the recipe's flags trtexec would build another engine, whereas the API lacks them and fails.
         return None if recipe.typing is Typing.WEAK else []
     if recipe.typing is Typing.STRONG:
-        return ["--stronglyTyped"] if version >= _STRONG_TYPING else None
+        return ["--stronglyTyped"] if Version(target.version) >= _STRONG_TYPING else None
     known = {"INT8", "FP16"}
     return [f"--{flag.lower()}" for flag in recipe.flags] if known.issuperset(recipe.flags) else None
 

@@ -97,7 +97,7 @@ class Run:
     def _runner_of(self, cell: Cell) -> TargetRunner:
         """Return the runner of the cell's target; the one before is closed."""
         if self._runner is None:
-            reap_orphans([cell.target])
+            reap_orphans([cell.target], self._via)
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
             self._runner = self._runners.of(cell.target)

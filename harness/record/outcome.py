@@ -41,6 +41,8 @@ _FORMAT = re.compile(FORMAT)
 _LOOKS_LIKE_AN_ENTRY = re.compile(r"\n(?= *\[)")
 _BLANK = "\n "
 
+#: How the reason of a variant begins that applies to no target, as one of its inputs cannot be fed.
+UNFED = "input "
 State = Literal["done", "not_run", "not_applicable", "infra_error"]
 #: How the process that held the engine ended.
 EndKind = Literal["finished", "exited", "signalled", "out_of_memory", "timed_out"]
@@ -207,7 +209,6 @@ class Latency:
 
     clock: the clock of the samples: CUDA's events around the launches of an engine, or around one of its CUDA graph.
     scope: the work between its two readings, in words.
-    upload_ms: samples of copying all inputs from page-locked host memory to the device, no part of `samples_ms`.
     before, after: readings of the GPU's sensors, by name with unit; empty if no sensor can be read.
     """
 
@@ -215,7 +216,6 @@ class Latency:
     warmup: int
     clock: Literal["cuda_events", "cuda_graph", "monotonic"]
     scope: str = ""
-    upload_ms: tuple[float, ...] = ()
     before: dict[str, str] = field(default_factory=dict)
     after: dict[str, str] = field(default_factory=dict)
 

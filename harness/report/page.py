@@ -145,14 +145,14 @@ def render(
 
 def early_and_late(data: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the data with cells that are alike once, and the fields of each cell that are unpacked late."""
-    kinds: dict[str, int] = {}
+    kinds: dict[str, tuple[int, dict[str, Any]]] = {}
     places, late = [], []
     for cell in map(_shown_of, data["cells"]):
         late.append({name: cell[name] for name in cell if name in LATE})
-        early = json.dumps({name: cell[name] for name in cell if name not in LATE})
-        places.append(kinds.setdefault(early, len(kinds)))
+        early = {name: cell[name] for name in cell if name not in LATE}
+        places.append(kinds.setdefault(json.dumps(early), (len(kinds), early))[0])
     cases = [{**case, "variants": list(map(_told, case["variants"]))} for case in data["cases"]]
-    return {**data, "cells": list(map(json.loads, kinds)), "places": places, "cases": cases}, late
+    return {**data, "cells": [early for _, early in kinds.values()], "places": places, "cases": cases}, late
 
 
 def unpacked(page: str) -> str:

@@ -25,6 +25,7 @@ from harness.known.model import Known, TargetView
 from harness.matrix import Matrix
 from harness.record.from_json import plain
 from harness.record.store import SUITES, Store, write_files
+from harness.report import MODELS, SCHEMA_FILE
 from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import further_rows
 from harness.report.labels import bucket
@@ -34,14 +35,8 @@ from harness.report.results import Commands, Models, layer_files, of_outcomes, r
 from harness.report.summary import summary
 from harness.text import visible
 
-#: The folder of the models, beside the page.
-MODELS = "models"
 #: The folder of the layers of cells, by hash.
 LAYERS = "layers"
-#: The published description of results.json, shipped beside it.
-SCHEMA_FILE = "results.schema.json"
-#: The files of a report that `report_texts` makes.
-FILES = ("results.json", SCHEMA_FILE, "results.csv", "summary.md", "index.html")
 _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
@@ -70,21 +65,6 @@ def build_report(  # noqa: PLR0913
     return results
 
 
-def is_current(folder: Path, sources: Iterable[Path]) -> bool:
-    """Tell whether the report in a folder is newer than its records, other sources and this package, as make would."""
-    package = Path(__file__).parents[1]
-    try:
-        written = min((folder / name).stat().st_mtime_ns for name in (MODELS, *FILES))
-        return not any(
-            path.stat().st_mtime_ns >= written
-            for source in (*sources, folder / "records", folder / "suites", package)
-            for path in (source, *source.rglob("*"))
-            if path.exists() and "__pycache__" not in path.parts
-        )
-    except OSError:
-        return False
-
-
 def write_layers(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the layers of cells under their hashes, those that are not there yet; others go."""
     there = {path.name.partition(".")[0]: path for path in folder.glob("*/*.json.gz")}
@@ -107,17 +87,25 @@ def layers_place(digest: str) -> str:
 def write_report(
     results: Results, folder: Path, models: Mapping[str, bytes] | None = None
 ) -> tuple[Path, ...]:
-    """Write results.json and all that is made of it into a folder, made if missing; return their paths.
+    """Write results.json and all that is made of it into a folder, made if missing; return the paths that were written.
 
-    `models` are files by their place in the folder; those of an earlier report go. Raises HandledError if the folder
-    cannot be written, InfraError if its disk is full.
+    `models` are files by their place in the folder; of an earlier report the same ones stay, and others go. Raises
+    HandledError if the folder cannot be written, InfraError if its disk is full.
     """
     texts = report_texts(results, suites_beside(folder), models)
-    written = write_files(folder, {**(models or {}), **{name: text.encode() for name, text in texts.items()}})
-    for left in set((folder / MODELS).glob("*.onnx")) - set(written):
+    models = models or {}
+    new = {name: data for name, data in models.items() if not _holds(folder / name, data)}
+    written = write_files(folder, {**new, **{name: text.encode() for name, text in texts.items()}})
+    for left in {*(folder / MODELS).glob("*.onnx")} - {folder / name for name in models}:
         # Another process may write the same report.
         left.unlink(missing_ok=True)
     return written
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    with contextlib.suppress(OSError):
+        return read_bytes(path, len(data)) == data
+    return False
 
 
 def model_files(models: Models) -> dict[str, bytes]:

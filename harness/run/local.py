@@ -15,7 +15,7 @@ from typing import Protocol, get_args
 
 from harness.errors import HandledError, InfraError
 from harness.matrix import Target
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.run import docker, trace
 from harness.run.commands import limits, plan_environment
@@ -123,7 +123,7 @@ class Here:
                 for line in limits(target, via, host):
                     yield f"  {line}"
                 for cell in mine:
-                    yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
+                    yield f"    {cell.id}{' (not applicable)' if cell.inapplicable else ''}"
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Run the cells, each target's in environments of its own; emulated platforms go first: they take longest.
@@ -148,17 +148,19 @@ def longest_first(cells: Iterable[Cell], outcomes: Iterable[Outcome]) -> tuple[C
 
 def run_cells(cells: Sequence[Cell], runners: Runners, *, store: Sink, report: Report) -> None:
     """Run the cells and append every record to the store as it comes, without a word on pulls."""
-    reap_orphans(cell.target for cell in cells)
+    reap_orphans((cell.target for cell in cells), runners.how.via)
     _LocalRun(cells, runners, store, report).run(runners.how.jobs or os.cpu_count() or 1)
 
 
-def reap_orphans(targets: Iterable[Target]) -> None:
+def reap_orphans(targets: Iterable[Target], via: Via = "auto") -> None:
     """Remove the leftovers of harness processes that were killed.
 
-    These are temporary folders here, and containers here and on the targets' hosts; they stay if no daemon answers.
+    These are temporary folders here, and containers here and on the targets' hosts; they stay if no daemon answers,
+    and without a question where engines run in virtual environments.
     """
     reap_scratch()
-    for host in dict.fromkeys(("", *(target.host for target in targets))):
+    hosts = dict.fromkeys(("", *(target.host for target in targets)))
+    for host in hosts if via != "venv" else ():
         with contextlib.suppress(InfraError):
             docker.reap(host)
 
@@ -285,5 +287,5 @@ def _by_target(cells: Sequence[Cell]) -> list[_Batch]:
 @functools.cache
 def _most_on_gpus() -> float:
     """Return how many engines find room on this machine's GPUs at once."""
-    gpus = look_at_host().gpus
+    gpus = look_at_host(docker=False).gpus
     return sum(min(MOST_BUILDS, gpu.memory_mib // BUILD_MIB) for gpu in gpus) if gpus else float("inf")

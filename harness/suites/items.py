@@ -22,6 +22,7 @@ from harness.bounded import read_bytes
 from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import RANDOM
+from harness.models.own.model import word
 from harness.models.reading import describe, read_model
 from harness.run.numbers.wire import Array, is_carried
 from harness.text import did_you_mean
@@ -33,7 +34,6 @@ _TRAINING = 2
 #: Stands between the name of a node test and the opset of its expansion: "test_elu_expanded_ver18".
 _EXPANDED = "_expanded"
 _MODEL, _DATA = "model.onnx", "test_data_set_0"
-_OTHER = re.compile(r"[^a-z0-9_.-]+")
 _FILE = re.compile(r"(?:input|output)_\d+\.pb")
 
 
@@ -83,10 +83,10 @@ def folder_suite(path: Path) -> Suite:
         raise HandledError(
             f"{path}: holds no model; each is to be in a folder of its own, as in {path}/NAME/{_MODEL}"
         )
-    if _word(path.resolve().name) == ONNX_NODE.name:
+    if word(path.resolve().name) == ONNX_NODE.name:
         raise HandledError(f"{path}: is called as ONNX's own suite is; rename the folder")
     name = path.resolve().name
-    return Suite(_word(name), f"Models of {name}", functools.partial(_in_folder, path))
+    return Suite(word(name), f"Models of {name}", functools.partial(_in_folder, path))
 
 
 def _in_folder(path: Path) -> Iterator[Item]:
@@ -94,7 +94,7 @@ def _in_folder(path: Path) -> Iterator[Item]:
     seen: dict[str, str] = {}
     for file in sorted(path.glob(f"*/{_MODEL}")):
         folder = file.parent
-        name = _word(folder.name)
+        name = word(folder.name)
         if name in seen:
             raise HandledError(f"{folder}: is called {name} here, and so is {seen[name]}; rename one")
         seen[name] = folder.name
@@ -129,14 +129,6 @@ def _tensor(file: Path) -> Value:
     except (ValueError, TypeError, KeyError, IndexError) as error:
         raise HandledError(f"{file}: is no tensor that can be read ({error}); mend or delete it") from error
     return tensor
-
-
-def _word(name: str) -> str:
-    """Return a name as an id has it: small letters, digits, "-", "_" and "."."""
-    word = _OTHER.sub("-", name.lower()).lstrip("_.-")
-    if not word:
-        raise HandledError(f"{name!r}: has no letter or digit to be called by; rename it")
-    return word
 
 
 def _node_tests() -> Iterator[Item]:

@@ -160,11 +160,10 @@ class SuiteStore(Store):
         return super().append(replace(outcome, messages=(), native_output="", nodes=nodes, layers=layers))
 
 
-def _order(entry: tuple[str, tuple[str, str]]) -> tuple[bool, str, str, int, str]:
-    """Return the place of a model: ONNX's own domain first, then by operator, domain, opset and name."""
+def _order(entry: tuple[str, tuple[str, str]]) -> tuple[bool, str, str]:
+    """Return the place of a model: ONNX's own domain first, then by operator and name."""
     name, (operator, opset) = entry
-    domain, _, version = opset.rpartition(" ")
-    return bool(domain), operator.lower(), domain, int(version) if version.isdecimal() else 0, name
+    return " " in opset, operator.lower(), name
 
 
 def _word(operator: str) -> str:

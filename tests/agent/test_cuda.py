@@ -73,18 +73,6 @@ def test_more_memory_than_there_is_is_refused_and_the_device_goes_on(device: cud
 
 
 @needs_gpu
-@pytest.mark.parametrize("size", [0, 1, 4096, 64 << 20])
-def test_page_locked_copies_carry_their_bytes(device: cuda.CudaDevice, size: int) -> None:
-    data = os.urandom(size)
-    address, pinned = device.allocate(size), device.pin(data)
-    assert ctypes.string_at(pinned, size) == data
-    if size:
-        device.copy_pinned(address, pinned, size)
-    device.synchronize()
-    assert device.download(address, size) == data
-
-
-@needs_gpu
 def test_the_stopwatch_reads_a_known_duration(device: cuda.CudaDevice) -> None:
     """Filling memory takes time in proportion to its size, at a rate that some memory has; the host's clock agrees."""
     size = 2 << 30
@@ -131,9 +119,9 @@ def test_the_sensors_know_the_device_that_cuda_names(device: cuda.CudaDevice) ->
 def test_clear_keeps_its_place_on_the_stream(device: cuda.CudaDevice) -> None:
     """A fill on the default stream could pass a copy on this one."""
     size = 256 << 20
-    address, pinned = device.allocate(size), device.pin(b"\x01" * size)
+    address, source = device.allocate(size), ctypes.create_string_buffer(b"\x01" * size, size)
     for _ in range(5):
-        device.copy_pinned(address, pinned, size)
+        device.driver.call("cuMemcpyHtoDAsync_v2", address, source, size, device.stream)
         device.clear(address, size, 0xFF)
     assert device.download(address, 4096) == b"\xff" * 4096
 
@@ -143,7 +131,6 @@ def test_closing_twice_and_after_a_failure_raises_nothing() -> None:
     _skip_without_a_gpu()
     device = cuda.CudaDevice()
     device.allocate(16)
-    device.pin(b"1234")
     with pytest.raises(cuda.CudaError):
         device.allocate(1 << 45)
     device.close()

@@ -1,4 +1,4 @@
-"""The timed run on a GPU, with a device that only keeps a diary; its loop; sensors, from NVML or a Jetson's files."""
+"""The timed run on a GPU; its loop; sensors, from NVML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import ctypes
 import gc
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -20,93 +19,26 @@ pytestmark = pytest.mark.unit
 RULE = {"warmup_s": 0.0, "iterations": 5, "window_s": 0.0, "most": 5, "budget_s": 10.0}
 
 
-class Diary:
-    """A device whose copies take 0.25 ms each by its events."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.freed = 0
-        self._clock = 0.0
-
-    stream = 7
-
-    def uuid(self) -> str:
-        return "GPU-1"
-
-    def allocate(self, size: int) -> int:
-        return 1000 + size
-
-    def pin(self, data: bytes) -> int:
-        return 2000 + len(data)
-
-    def copy_pinned(self, address: int, pinned: int, size: int) -> None:
-        self.lines.append(f"copy {address} {pinned} {size}")
-        self._clock += 0.25
-
-    def event(self) -> Any:
-        diary = self
-
-        class Event:
-            at = 0.0
-
-            def record(self, stream: int) -> None:
-                assert stream == diary.stream
-                self.at = diary._clock
-
-            def synchronize(self) -> None:
-                pass
-
-            def milliseconds_since(self, earlier: Event) -> float:
-                return self.at - earlier.at
-
-            def destroy(self) -> None:
-                diary.freed += 1
-
-        return Event()
-
-
-@pytest.fixture
-def diary(monkeypatch: pytest.MonkeyPatch) -> Diary:
-    diary = Diary()
+def test_sensors_are_read_before_and_after_the_runs_and_never_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A reading takes milliseconds and wakes the driver."""
+    lines: list[str] = []
 
     def read(uuid: str) -> dict[str, str]:
-        diary.lines.append("sensors")
-        return {"gpu": uuid, "line": str(len(diary.lines))}
+        lines.append("sensors")
+        return {"gpu": uuid, "line": str(len(lines))}
 
-    monkeypatch.setattr(gpu, "read_sensors", read)
-    return diary
-
-
-def run(diary: Diary, inputs: list[bytes]) -> dict[str, Any]:
     def once() -> float:
-        diary.lines.append("run")
+        lines.append("run")
         return 1.5
 
-    device: Any = diary
-    return gpu.latency(once, device, RULE, inputs)
-
-
-def test_sensors_are_read_before_and_after_the_runs_and_never_between(diary: Diary) -> None:
-    """A reading takes milliseconds and wakes the driver."""
-    fields = run(diary, [])
-    assert diary.lines == ["sensors", *["run"] * 6, "sensors"]
+    monkeypatch.setattr(gpu, "read_sensors", read)
+    fields = gpu.latency(once, "GPU-1", RULE)
+    assert lines == ["sensors", *["run"] * 6, "sensors"]
     assert (fields["before"]["line"], fields["after"]["line"]) == ("1", "8")
     assert fields["samples_ms"] == [1.5] * 5
     assert fields["warmup"] == 1
-
-
-def test_all_inputs_are_copied_together_and_apart_from_the_runs(diary: Diary) -> None:
-    fields = run(diary, [b"four", b"eight by"])
-    assert fields["upload_ms"] == [0.5] * 20
-    copies = diary.lines[diary.lines.index("sensors", 1) + 1 :]
-    assert copies[:2] == ["copy 1004 2004 4", "copy 1008 2008 8"]
-    assert set(copies) == set(copies[:2])
-    assert diary.freed == 2
-
-
-@pytest.mark.parametrize("inputs", [[], [b""]])
-def test_a_network_without_input_data_has_no_copies(diary: Diary, inputs: list[bytes]) -> None:
-    assert run(diary, inputs)["upload_ms"] == []
 
 
 class Clock:
@@ -271,7 +203,6 @@ def test_a_reading_that_is_not_to_be_had_is_left_out(
     monkeypatch: pytest.MonkeyPatch, library: Nvml | None, kept: set[str]
 ) -> None:
     there(monkeypatch, library)
-    monkeypatch.setattr(gpu, "_files", lambda _top: {})
     assert gpu.read_sensors(UUID).keys() == kept
 
 
@@ -287,21 +218,3 @@ def test_a_reading_that_is_not_to_be_had_is_left_out(
 )
 def test_throttle_reasons_are_words(bits: int, words: str) -> None:
     assert gpu.throttle_words(bits) == words
-
-
-def test_a_jetsons_files_are_read(tmp_path: Path) -> None:
-    """As on an Orin: zones named by their part, the GPU's clock in hertz, an idle zone that cannot be read."""
-    zones = tmp_path / "class" / "thermal"
-    for index, (kind, value) in enumerate(
-        [("cpu-thermal", "52000"), ("gpu-thermal", "47531"), ("cv0-thermal", "")]
-    ):
-        folder = zones / f"thermal_zone{index}"
-        folder.mkdir(parents=True)
-        (folder / "type").write_text(kind + "\n")
-        (folder / "temp").write_text(value + "\n")
-    for name, clock in (("17000000.ga10b", "1300500000"), ("15340000.vic", "115200000")):
-        device = tmp_path / "class" / "devfreq" / name
-        device.mkdir(parents=True)
-        (device / "cur_freq").write_text(clock + "\n")
-    assert gpu._files(str(tmp_path)) == {"temperature_c": "47.5", "sm_clock_mhz": "1300"}
-    assert gpu._files(str(tmp_path / "nothing")) == {}

@@ -69,7 +69,7 @@ SAID: dict[str, tuple[dict[str, Any], bytes]] = {
     "fact": ({"facts": {"timing_cache": "off"}}, b""),
     "failed": ({"text": "refused"}, b""),
     "latency": (
-        {"samples_ms": [0.5, 1], "warmup": 3, "clock": "monotonic", "scope": "one run", "upload_ms": [0.1]},
+        {"samples_ms": [0.5, 1], "warmup": 3, "clock": "monotonic", "scope": "one run"},
         b"",
     ),
     "layer_times": ({"times": {"a layer": [0.1, 0.2]}}, b""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from harness.case import Case, Graph, Link, Variant, measured
 from harness.case.floor import Asked
 from harness.case.measured import Baseline, Measured, Result, read, text_of, with_measured
 from harness.errors import HandledError
-from harness.words import Basis, Class, Engine, Precision
+from harness.words import UNJUDGED, Basis, Class, Engine, Precision
 
 pytestmark = pytest.mark.unit
 
@@ -41,6 +42,26 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert "['/a, b', '/c:" in text
     path.write_text(text_of(read(path)), encoding="utf-8")
     assert path.read_text() == text
+
+
+def test_a_file_that_was_found_good_is_checked_again_where_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    path = tmp_path / measured.FILE
+    path.write_text(text_of(BASELINE), encoding="utf-8")
+    assert read(path) == BASELINE
+    (kept,) = (tmp_path / "__pycache__").iterdir()
+    with monkeypatch.context() as unread:
+        unread.setattr("harness.document.checked", None)
+        assert read(path) == BASELINE
+    kept.write_text("5")
+    assert read(path) == BASELINE
+    path.write_text(text_of(Baseline((RTX,), {})), encoding="utf-8")
+    assert read(path) == Baseline((RTX,), {})
+    path.write_text(text_of(BASELINE).replace("built", "bulit"), encoding="utf-8")
+    with pytest.raises(HandledError, match="bulit"):
+        read(path)
 
 
 def test_what_is_known_of_precision_and_latency_stands_behind_the_nodes_to_blame(tmp_path: Path) -> None:
@@ -125,28 +146,31 @@ rtx17:
             ("tensorrt_rtx", "tensorrt_rtz"),
             ":3: rtx17.engine: 'tensorrt_rtz' is not one of tensorrt, tensorrt_rtx, o",
         ),
-        (("1.7.1.116", "one"), ":4: rtx17.version: 'one' is no version; correct it"),
+        (("1.7.1.116", "one"), ":4: rtx17.version: 'one' is not in the right form; write the"),
         (("'2026-01-02'", "today"), ":5: rtx17.measured: 'today' is no day of the calendar; write a day"),
         (("2026-01-02", "2026-13-40"), ":5: rtx17.measured: '2026-13-40' is no day of the calendar; write"),
         (("    toy:\n      one: built", ""), ":6: rtx17.cells: has no value; it must be a mapping"),
         (
             ("built", "biult"),
-            ":8: rtx17.cells.toy.one: 'biult' is nothing that can be measured; did you mean 'bu",
+            ":8: rtx17.cells.toy.one: 'biult' is not in the right form; write a class that",
         ),
-        (("built", "not_run"), ":8: rtx17.cells.toy.one: 'not_run' is nothing that can be measured; known: "),
+        (("built", "[biult, /a]"), ":8: rtx17.cells.toy.one[0]: 'biult' is not in the right form; write"),
         (
             ("toy:\n      one", "toy[one]"),
             ":7: rtx17.cells.toy[one]: is the text 'built'; it must be a mapping",
         ),
-        (("built", "[]"), ":8: rtx17.cells.toy.one: is empty; fill it in"),
+        (("built", "[]"), ":8: rtx17.cells.toy.one: has fewer than 1 entries; fill it in"),
         (
             ("built", "built\n      one: ok"),
             ":9: rtx17.cells.toy.one: is given twice, first on line 8; delete",
         ),
         (("cells:", "cells: &a\n    x: *a"), ":6: rtx17.cells.x: is an alias; write out the value"),
-        (("built", "[built, {ms: [1, 2]}]"), ":8: rtx17.cells.toy.one[1].ms: must be three times"),
+        (("built", "[built, {ms: [1, 2]}]"), ":8: rtx17.cells.toy.one[1].ms: has fewer than 3 entries"),
         (("built", "[built, {us: [1, 2, 3]}]"), ":8: rtx17.cells.toy.one[1].us: is not a field"),
-        (("rtx17:", "asked: {toy: {one: {Conv: [/a]}}}\nrtx17:"), ":2: asked.toy.one.Conv: is no precision"),
+        (
+            ("rtx17:", "asked: {toy: {one: {Conv: [/a]}}}\nrtx17:"),
+            ":2: asked.toy.one.Conv: cannot be a name; write a",
+        ),
         (("built", "'built"), ":9: is not YAML: found unexpected end of stream"),
     ],
 )
@@ -161,6 +185,21 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str
     assert str(caught.value).startswith(f"{path}{said}")
     assert str(caught.value).endswith("with `trt-compat accept`")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cls", Class)
+def test_each_class_that_can_be_measured_is_read_and_no_other(tmp_path: Path, cls: Class) -> None:
+    path = tmp_path / measured.FILE
+    path.write_text(GOOD.replace("built", cls))
+    with pytest.raises(HandledError) if cls in UNJUDGED else contextlib.nullcontext():
+        read(path)
+
+
+@pytest.mark.parametrize("precision", Precision)
+def test_each_precision_may_be_asked_for(tmp_path: Path, precision: Precision) -> None:
+    path = tmp_path / measured.FILE
+    path.write_text(GOOD.replace("rtx17:", f"asked: {{toy: {{one: {{{precision} Conv: [/a]}}}}}}\nrtx17:"))
+    assert read(path).asked == {("toy", "one"): (Asked("/a", "Conv", precision),)}
 
 
 ON_GPU = """schema: 1
@@ -185,7 +224,7 @@ rtx17:
             ("'8.9'", "sm_89"),
             ":5: rtx17.gpus.sm_89: cannot be a name; write a compute capability, such as '8.9'",
         ),
-        (("built", "biult"), ":12: rtx17.gpus.8.9.NVIDIA L4.cells.toy.one: 'biult' is nothing that can be"),
+        (("built", "biult"), ":12: rtx17.gpus.8.9.NVIDIA L4.cells.toy.one: 'biult' is not in the right"),
         (
             ("        driver: '580'\n", ""),
             ":6: rtx17.gpus.8.9.NVIDIA L4.driver: is missing; add `driver: '580'`",

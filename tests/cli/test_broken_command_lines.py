@@ -173,7 +173,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     "measured class": (
         measured("schema: 1\n" + RTX.format("1.7.1", "{toy: {relu: bilt}}")),
         ["list"],
-        "rtx17.cells.toy.relu: 'bilt' is nothing that can be measured; did you mean 'built'?",
+        "rtx17.cells.toy.relu: 'bilt' is not in the right form; write a class that can be measured",
     ),
     "a suite on Slurm": (
         nothing,

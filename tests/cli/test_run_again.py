@@ -17,8 +17,8 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import Today
 from harness.record.store import Store
+from harness.report import FILES
 from harness.report.page import unpacked
-from harness.report.writer import FILES
 from harness.run import local
 from tests.cli import project
 from tests.cli.test_run import Scripted

@@ -63,7 +63,7 @@ def test_a_schema_is_valid_and_describes_every_field(form: Form) -> None:
 def test_every_rule_of_a_schema_has_a_sentence(form: Form) -> None:
     structure = [
         *("$schema", "$defs", "$ref", "title", "description", "properties", "items", "if", "then"),
-        *("allOf", "not"),
+        *("allOf", "not", "prefixItems"),
     ]
     elsewhere = {"additionalProperties", "propertyNames", "required"}
     own = {"x-fix", "x-start", "x-mend", "x-examples"}

@@ -106,7 +106,7 @@ def test_where_it_cannot_run_the_reports_of_its_patterns_are_told(
         (("--from", "rtx17", "--to", "rtx17"), "--from and --to are both rtx17; name two targets"),
         (("--target", "rtx71"), "no target 'rtx71'; did you mean 'rtx17'?"),
         (("--fail-on", "bild"), "'bild' is nothing to fail on; did you mean 'build'?"),
-        (("--want", "nothing"), "names no node of"),
+        (("--want", "nothing"), "invalid choice: 'nothing'"),
         (("--inputs", "none.npz"), "--inputs none.npz: cannot be read"),
     ],
 )

@@ -13,11 +13,10 @@ import pytest
 from harness.agent.calibration import Batches
 from harness.case import Typing
 from harness.errors import HandledError
-from harness.matrix import load_matrix
 from harness.models.own.data import Given, built_with, fitted, read_libraries
 from harness.models.own.model import Wanted, own_case, own_model
-from harness.models.trying import Bench, BuiltOrRun, newest_first
-from harness.plan import Cell, all_cells, inapplicable_because
+from harness.models.trying import Bench, BuiltOrRun
+from harness.plan import Cell
 from harness.run.numbers.given import check_calibration
 from harness.words import Engine
 from tests.models import data
@@ -101,7 +100,7 @@ def test_libraries_are_in_the_recipe_and_engines_without_plugins_are_not_asked(t
     for engine in Engine:
         case = own_case([own])
         cell = Cell("c", case, case.variants[0], target("t", "1.7", engine=engine))
-        reasons[engine] = inapplicable_because(cell)
+        reasons[engine] = cell.inapplicable
     assert reasons[Engine.TENSORRT] is None
     assert reasons[Engine.TENSORRT_RTX] is not None
     assert "libmine.so" in (reasons[Engine.ONNXRUNTIME] or "")
@@ -135,18 +134,6 @@ def test_a_part_whose_inputs_nobody_has_batches_of_is_built_without_a_calibrator
     prepared.given = given
     parts = dict(prepared.of(OWN.variant).wire_calibration())
     assert parts[f"shape:calibration:{FED.name}"].decode() == ",".join(map(str, (2, *SHAPE)))
-
-
-def test_the_newest_target_of_each_engine_is_the_first_to_run() -> None:
-    """The time may be over before the others. Of targets of one version it is the first of matrix.yaml."""
-    matrix = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
-    matrix = matrix.only(
-        ["rtx14", "rtx17", "rtx17-sm75", "rtx17-arm64", "ort117", "ort131", "ort132", "trt86"]
-    )
-    cells = all_cells(matrix, (own_case([own_model(data.model(), "m", Wanted(), name="m")]),))
-    found = [cell.target.name for cell in newest_first(cells)]
-    assert set(found[:3]) == {"trt86", "rtx17", "ort132"}
-    assert found[3:] == [cell.target.name for cell in cells if cell.target.name not in found[:3]]
 
 
 def test_own_batches_are_handed_over_as_they_are() -> None:

@@ -48,7 +48,7 @@ def test_what_is_made_of_a_model_is_asked_as_the_model_was() -> None:
     left = unquantised(model, CONVOLUTIONS[:1])
     assert left is not None
     bench = Bench(Recorded(), "there", recipe, ("TF32",), wishes)  # type: ignore[arg-type]
-    plain = unquantised(model)
+    plain = unquantised(model, [node.name for node in model.graph.node])
     assert plain is not None
     answers: list[object] = [bench(model), bench(left, ()), bench(plain), replace(bench, wishes=None)(plain)]
     assert answers == [

@@ -118,7 +118,7 @@ def test_other_models_are_made_of_them_that_leave_them_where_they_are(tmp_path: 
     casts = {node.input[0] for node in halved.graph.node if node.op_type == "Cast"}
     assert casts >= {"w0", "w1", "w2"}
     quantised, _ = read_beside(write_chain(tmp_path, 3, 512, quantised=True), "give another")
-    plain = unquantised(quantised)
+    plain = unquantised(quantised, ["/m0", "/m1", "/m2"])
     assert plain is not None
     assert [list(node.input) for node in plain.graph.node] == [list(node.input) for node in model.graph.node]
 
@@ -152,7 +152,7 @@ def test_weights_that_are_stored_quantised_stay_so_where_nobody_reads_them(tmp_p
     stored.data_type = onnx.TensorProto.INT8
     model.graph.node.remove(first)
     model.graph.node[0].input[0] = stored.name
-    plain = unquantised(model)
+    plain = unquantised(model, ["/m0", "/m1", "/m2"])
     assert plain is not None
     assert [node.input[0] for node in plain.graph.node if node.op_type == "DequantizeLinear"] == ["w0"]
 

@@ -82,7 +82,7 @@ FULL = Outcome(
     ran=True,
     accuracy=(Accuracy("y", 0.5, 0.25, 0.999, 1, False),),
     uncompared="there is no reference",
-    latency=Latency((1.0, 2.5), 3, "cuda_events", "a run", (0.5,), {"clock": "1 MHz"}, {"clock": "2 MHz"}),
+    latency=Latency((1.0, 2.5), 3, "cuda_events", "a run", {"clock": "1 MHz"}, {"clock": "2 MHz"}),
     stamps=Stamps(
         "m", "r", "10.2", "docker", "image", "sha256:1", ("a==1",), "0.1", "2026", "run", {"gpu": "x"}
     ),

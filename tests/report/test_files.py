@@ -11,10 +11,10 @@ import pytest
 
 from harness.errors import HandledError, InfraError
 from harness.known.listed import State
-from harness.report import writer
+from harness.report import FILES, writer
 from harness.report.labels import MARKS, NOT_YET
 from harness.report.summary import LIMIT_BYTES, summary
-from harness.report.writer import FILES, write_report
+from harness.report.writer import write_report
 from harness.text import milliseconds, tail, visible
 from harness.words import Class, Verdict
 from tests.report import factory

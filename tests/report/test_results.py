@@ -208,11 +208,13 @@ def test_results_come_back_from_their_json() -> None:
 
 
 def test_results_of_real_engines_come_back_with_their_history() -> None:
-    """Texts that no factory thought of; they are written as they were read. Older ones had more of a past."""
+    """Texts that no factory thought of; written as they were read. Older ones had more of a past and a latency."""
     published = results_file(Path(__file__).parents[2] / "reports" / "published")
     data = json.loads(content(published))
     results = Results.from_json(data)
     written = json.loads(results_json(results))["cells"]
+    for cell in data["cells"]:
+        (cell["latency_ms"] or {}).pop("upload", None)
     # What came later is told by today's tables.
     today: dict[str, None] = dict.fromkeys(("past", "not_yet"))
     assert [{**cell, **today} for cell in written] == [{**cell, **today} for cell in data["cells"]]

@@ -167,8 +167,6 @@ DOES(cuMemAlloc_v2, (address, size), uint64_t *address, size_t size)
 }
 
 int cuMemFree_v2(uint64_t address) { return free((void *)address), 0; }
-int cuMemHostAlloc(void **address, size_t size, unsigned flags) { return (void)flags, *address = malloc(size), 0; }
-int cuMemFreeHost(void *address) { return free(address), 0; }
 
 #define COPIES(name)                                                                 \
     CALL(name, uint64_t to, uint64_t from, size_t size, void *stream)                \

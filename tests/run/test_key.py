@@ -279,13 +279,13 @@ def test_keys_are_those_of_what_would_be_used_and_nothing_is_made(monkeypatch: p
         assert not allow_build
         raise NotMade("needs its image")
 
-    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64"))
+    monkeypatch.setattr(key, "look_at_host", lambda **_: Host("amd64"))
     monkeypatch.setattr(key, "prepare", refuse)
     cells = [cell for cell in ALL if cell.variant is ORT.variant]
     found = keys_of(cells, TODAY)
     assert found["conv_silu.qdq-trt86"], "it needs a GPU"
     assert found["conv_silu.qdq-rtx17"] == ""
-    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64", gpu_reason="another reason"))
+    monkeypatch.setattr(key, "look_at_host", lambda **_: Host("amd64", gpu_reason="another reason"))
     assert keys_of(cells, TODAY)["conv_silu.qdq-trt86"] != found["conv_silu.qdq-trt86"]
 
 
@@ -293,7 +293,7 @@ def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatc
     """It is confined where another case of the same target is not."""
     cell = next(cell for cell in ALL if cell.target.name == "ort131")
     confined = replace(cell, target=replace(cell.target, untrusted=True))
-    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64"))
+    monkeypatch.setattr(key, "look_at_host", lambda **_: Host("amd64"))
     monkeypatch.setattr(key, "prepare", lambda *_, **__: Environment("docker", "ort131", "python3", "i"))
     there = [keys_of([each], TODAY)[cell.id] for each in (cell, confined)]
     assert there[0] != there[1]

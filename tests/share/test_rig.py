@@ -98,7 +98,5 @@ def test_from_the_gpu_to_the_page(world: World) -> None:
 
 def test_a_machine_in_trouble_sends_nothing(world: World) -> None:
     done = world._replace(rig=replace(world.rig, fails=("cuInit 35",))).submit("trouble.jsonl.xz")
-    assert (done.returncode, "cuInit: 35 cudaErrorInsufficientDriver" in done.stderr) == (2, True), (
-        done.stderr
-    )
+    assert (done.returncode, "cuInit: 35 " in done.stderr) == (2, True), done.stderr
     assert not (world.project / "trouble.jsonl.xz").exists()

@@ -45,10 +45,10 @@ def _is_figure(value: object) -> bool:
 class Wanted:
     """The wishes for all models: how they are typed, which precision, and shapes.
 
-    `nodes` is "auto" for all that each graph's own types ask, "none" for no node, else a pattern: only nodes whose name
-    holds it. `flags` are builder flags beside those that the graph's types need. `max_rel` and `cosine` are how far an
-    output may be off, None for as far as its precision allows. `arrays` are the shapes of the given inputs,
-    which set the sizes of dynamic ones. Raises HandledError for a flag that no version has, and an impossible figure.
+    `nodes` is "auto" for all that each graph's own types ask, "none" for no node. `flags` are builder flags beside
+    those that the graph's types need. `max_rel` and `cosine` are how far an output may be off, None for as far as its
+    precision allows. `arrays` are the shapes of the given inputs, which set the sizes of dynamic ones. Raises
+    HandledError for a flag that no version has, and an impossible figure.
     """
 
     typing: Typing = Typing.GRAPH
@@ -142,7 +142,7 @@ def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) 
         title=label,
         build=Built(serialise(model)),
         recipe=recipe,
-        precision=_precision(label, wanted.nodes, nodes),
+        precision=None if wanted.nodes == "auto" else (),
         data=wanted.data,
     )
     made_up = in_words(made) if assumed and not is_batch_alone(model, shapes) else ""
@@ -200,25 +200,3 @@ def flags_for(nodes: Iterable[Node]) -> list[str]:
     """Return the builder flags that permit the types asked of nodes, if a version is weakly typed."""
     words = {node.precision.removesuffix("_weights") for node in nodes}
     return [flag for each, flag in _FLAGS.items() if each in words]
-
-
-def _precision(label: str, pattern: str, nodes: tuple[Node, ...]) -> tuple[tuple[str, Precision], ...] | None:
-    if pattern in ("auto", "none"):
-        return None if pattern == "auto" else ()
-    try:
-        named = re.compile(pattern)
-    except (re.error, OverflowError) as error:
-        raise HandledError(
-            f"--want {pattern!r}: is neither auto nor none, and no pattern: {error}"
-        ) from error
-    anything = Variant(name="any", title="", build=Built(b""))
-    wishes = wished(anything, nodes)
-    chosen = tuple((node, precision) for node, precision in wishes if named.search(node))
-    if not chosen:
-        told = (
-            f"{len(wishes)} of its nodes are quantised or in a narrow float" if wishes else "nothing of it is"
-        )
-        raise HandledError(
-            f"--want {pattern!r}: names no node of {label} that the graph asks a type of; {told}"
-        )
-    return chosen

@@ -15,7 +15,7 @@ from onnx import TensorProto
 from harness.case import effective_name
 from harness.case.explicit import float_slots
 from harness.case.graph_reader import attribute, name_at, opsets, subgraphs
-from harness.layers.operators import MULTIPLYING, dequantises
+from harness.layers.operators import MULTIPLYING
 from harness.models.graphs import is_quantiser, values_of
 from harness.models.rewrites.editor import Editor, edits, rewrite
 from harness.run.numbers.wire import Array
@@ -33,17 +33,13 @@ _TYPED = frozenset(
 )
 
 
-def unquantised(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
-    """Return a model without Q/DQ, or with the nodes of these names in floating point, if that is a change.
+def unquantised(model: onnx.ModelProto, names: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model with the nodes of these names in floating point, if that is a change.
 
     A weight that is stored in a narrow type becomes the float that DequantizeLinear makes of it. Others that read the
     same Q/DQ keep it, unless nodes that only move data stand between.
     """
     editor = Editor(model)
-    if names is None:
-        for reader in editor.sorted_by(dequantises):
-            bypass(editor, reader)
-        return editor.done()
     for node in editor.named(names):
         for index in range(len(node.input)):
             float_operand(editor, node, index)

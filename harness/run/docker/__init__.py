@@ -4,9 +4,9 @@ It is a room of its own, and no part of `harness.run.transport`, because `harnes
 daemon to pull and build.
 """
 
-from harness.run.docker.client import Daemon, DaemonRefused, address, daemon, met, program
+from harness.run.docker.client import Daemon, address, daemon, met, program
 from harness.run.docker.container import ALL_GPUS, UNFILTERED, DockerTransport, Options, command_line, limits
-from harness.run.docker.images import Image, ImageRefused, build_image, find_image, pull_image, run_once
+from harness.run.docker.images import Image, ImageRefused, build_image, find_image, pull_image
 from harness.run.docker.reaper import PROJECT_LABEL, reap
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "PROJECT_LABEL",
     "UNFILTERED",
     "Daemon",
-    "DaemonRefused",
     "DockerTransport",
     "Image",
     "ImageRefused",
@@ -29,5 +28,4 @@ __all__ = [
     "program",
     "pull_image",
     "reap",
-    "run_once",
 ]

@@ -1,7 +1,8 @@
-"""Images: found, pulled, built, tried."""
+"""Images: found, pulled, built."""
 
 from __future__ import annotations
 
+import re
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
@@ -10,9 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import InfraError
-from harness.run.docker.client import DaemonRefused, Event, daemon, find, follow, program, reason
-from harness.run.docker.container import USER
-from harness.run.transport import run_to_end
+from harness.run.docker.client import DaemonRefused, Event, find, follow
 
 #: Seconds for a build, and for a pull: some 10 GB over a slow line.
 _BUILDING, _PULLING = 3600.0, 12 * 3600.0
@@ -23,10 +22,11 @@ _FIRST, _WHOLE = (
     ("Pulling fs layer", "Already exists"),
     ("Download complete", "Pull complete", "Already exists"),
 )
+#: The end of the daemon's words on a registry that wants a login: Docker 20.10 answers with 500, and no other sign
+#: (translatePullError in distribution/errors.go of moby; https://github.com/artemkaxboy/docker-opener/issues/39).
+_NO_LOGIN = re.compile(r"(?:^|: )(?:no basic auth credentials|unauthorized|denied)(?:: |$)")
 #: The first status of HTTP of a daemon that could not do what it was asked for.
 _SILENT = 500
-#: The exit code of `docker run` if it started nothing.
-_NOT_RUN = 125
 
 
 class ImageRefused(Exception):
@@ -110,9 +110,12 @@ def pull_image(
         )
     except DaemonRefused as error:
         _refuse_full(str(error))
-        # The daemon's own errors (5xx) come from a registry that is silent; 20.10 has them also for one that wants a
-        # login and is given none. Once events come, and with podman always, the registry has answered.
-        raise ImageRefused(str(error), unreachable=error.status >= _SILENT, begun=bool(layers)) from error
+        # The daemon's own errors (5xx) come from a registry that is silent. Once events come, and with podman always,
+        # the registry has answered.
+        silent = error.status >= _SILENT
+        if silent and _NO_LOGIN.search(str(error)):
+            raise ImageRefused(f"{error}; its registry wants a `docker login`") from error
+        raise ImageRefused(str(error), unreachable=silent, begun=bool(layers)) from error
     return _made(reference, platform, host)
 
 
@@ -160,17 +163,6 @@ def _made(reference: str, platform: str, host: str) -> Image:
     if image is None:
         raise ImageRefused(f"it is an image for another platform than {platform}")
     return image
-
-
-def run_once(image: str, platform: str, argv: list[str], host: str = "") -> str:
-    """Run one command in a throw-away container with no network and return its output; raises if it fails."""
-    words = ["run", "--rm", "--pull", "never", "--platform", platform, "--network", "none", "--user", USER]
-    done = run_to_end([*program(host), *words, "--entrypoint", argv[0], image, *argv[1:]])
-    if done.returncode == _NOT_RUN:
-        daemon(host)
-    if done.returncode:
-        raise DaemonRefused(reason(done.stderr))
-    return done.stdout
 
 
 def _refuse_full(text: str) -> None:

@@ -85,15 +85,17 @@ class Host:
     machine: str = ""
 
 
-def look_at_host(root: Path = Path("/")) -> Host:
-    """Look at this machine: files under `root`, nvidia-smi and, alone on the network, the Docker daemon."""
+def look_at_host(root: Path = Path("/"), *, docker: bool = True) -> Host:
+    """Look at this machine: files under `root`, nvidia-smi and, alone on the network, the Docker daemon if wanted."""
     facts: dict[str, str] = {}
     why = ""
     try:
         facts = _sections(run_to_end(["/bin/sh", "-c", _SCRIPT, str(root)], _PATIENCE).stdout, "this machine")
     except InfraError as error:
         why = f"this machine cannot be looked at: {error}"
-    seen = _host(facts | {"machine": platform.machine()}, *ask_daemon())
+    seen = _host(
+        facts | {"machine": platform.machine()}, *(ask_daemon() if docker else (None, "Docker was not asked"))
+    )
     gpus = visible(seen.gpus, os.environ)
     if seen.gpus and not gpus:
         why = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"

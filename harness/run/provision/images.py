@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.errors import HandledError
 from harness.matrix import Build, Target
 from harness.run import docker
-from harness.run.docker import PROJECT_LABEL, DaemonRefused, Image, ImageRefused
+from harness.run.docker import PROJECT_LABEL, Image, ImageRefused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
 from harness.run.provision.host import Host
@@ -36,7 +36,6 @@ _DOCKERFILES = shipped("docker")
 _PLUGIN = _DOCKERFILES / "plugin"
 _BASE_LABEL = f"{PROJECT_LABEL}.base"
 _BASE_DIGEST_LABEL = f"{PROJECT_LABEL}.base-digest"
-_PRINT_VERSION = "import sys; print('python', '%d.%d' % sys.version_info[:2])"
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def _built(
 
 def _build(target: Target, build: Build, tag: str, under: Image, context: Path) -> Image:
     try:
-        built = docker.build_image(
+        return docker.build_image(
             tag,
             _dockerfile(build),
             platform=target.docker_platform,
@@ -181,25 +180,6 @@ def _build(target: Target, build: Build, tag: str, under: Image, context: Path) 
         )
     except ImageRefused as error:
         raise Unavailable(f"needs image {tag}, which cannot be built: {error}") from error
-    if build.kind == "packages":
-        _try_python(target, tag, base_image(target))
-    return built
-
-
-def _try_python(target: Target, tag: str, base: str) -> None:
-    """Start the new image once: a wrong Python or a missing emulator is better reported here than by a cell."""
-    try:
-        found = docker.run_once(
-            tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION], target.host
-        ).strip()
-    except DaemonRefused as error:
-        raise Unavailable(
-            f"needs a base image that runs here; {base} on {target.docker_platform}: {error}"
-        ) from error
-    if found != f"python {target.python}":
-        raise Unavailable(
-            f"needs Python {target.python} in the base image; {base} has {found}; set {BASE_VARIABLE}"
-        )
 
 
 def _dockerfile(build: Build) -> Path:

@@ -113,7 +113,7 @@ def _shown(host: Host, dealt: tuple[HostGpu, ...], made: Environment) -> tuple[H
 
 def _looked_at(target: Target, via: Via) -> Host:
     """Return the machine that the target runs on; raises Unreachable if its daemon has gone since it answered."""
-    host = look_there(target.host) if target.host else look_at_host()
+    host = look_there(target.host) if target.host else look_at_host(docker=via != "venv")
     if via != "venv" and host.docker is None and docker.met(target.host):
         raise Unreachable(f"needs Docker; {host.docker_reason}")
     return host

@@ -82,7 +82,6 @@ def _copy(to: Any, source: Any, size: Any, _stream: Any = None) -> None:
 _DOES: dict[str, Answer] = {
     "cuDeviceGetCount": _count,
     "cuMemAlloc_v2": _allocator("device"),
-    "cuMemHostAlloc": _allocator("pinned"),
     "cuDevicePrimaryCtxRetain": _handle("context"),
     "cuStreamCreate": _handle("stream"),
     "cuEventCreate": _handle("event"),

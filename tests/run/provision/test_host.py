@@ -12,6 +12,7 @@ import pytest
 
 from harness.matrix import Needs, Target
 from harness.run.docker import Daemon
+from harness.run.local import reap_orphans
 from harness.run.provision.host import (
     Host,
     HostGpu,
@@ -21,7 +22,7 @@ from harness.run.provision.host import (
     runs_elsewhere,
     visible,
 )
-from harness.run.provision.model import Environment, Via
+from harness.run.provision.model import Environment, NotMade, Via
 from harness.run.provision.prepare import prepare
 from harness.run.provision.requirements import can_run, dealt_gpus, older_driver
 from tests.processes import put_program
@@ -135,6 +136,21 @@ def test_a_look_at_this_machine_gives_each_fact_or_why_not() -> None:
     assert host.architecture in ("amd64", "arm64")
     assert (host.docker is None) == bool(host.docker_reason)
     assert (not host.gpus) == bool(host.gpu_reason)
+
+
+@pytest.mark.integration
+def test_no_daemon_is_asked_where_engines_run_in_virtual_environments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_program(tmp_path, "docker", f"touch {tmp_path}/asked; exit 1")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / "cache"))
+    with pytest.raises(NotMade):
+        prepare(target(), "venv", allow_build=False)
+    reap_orphans([target()], "venv")
+    assert not (tmp_path / "asked").exists()
+    look_at_host()
+    assert (tmp_path / "asked").exists()
 
 
 @pytest.mark.integration

@@ -93,20 +93,6 @@ def test_an_image_for_another_architecture_needs_no_emulation_to_build() -> None
 
 @pytest.mark.docker
 @pytest.mark.integration
-def test_a_base_with_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    base = needs.base_image()
-    needs.network()
-    monkeypatch.setenv("TRT_COMPAT_BASE_IMAGE", base)
-    chosen = target(python="3.12")
-    try:
-        with pytest.raises(Unavailable, match=r"needs Python 3\.12 in the base image; .* has python 3\.11"):
-            prepare(chosen, "docker")
-    finally:
-        forget(planned_image(chosen))
-
-
-@pytest.mark.docker
-@pytest.mark.integration
 def test_without_an_image_auto_falls_back_and_says_so() -> None:
     needs.docker()
     needs.network()

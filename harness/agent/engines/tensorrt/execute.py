@@ -49,7 +49,7 @@ def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
                 with phase(emit, "time"):
                     # The host waits for a shape that the data decide: no graph holds that.
                     graph = job["timing"]["graph"] and not any(output.by_data for output in outputs)
-                    _time(context, device, job["timing"], _inputs(engine, parts), emit, graph=graph)
+                    _time(context, device, job["timing"], emit, graph=graph)
                 with phase(emit, "profile"):
                     _profile(context, device, emit)
             del context, engine, runtime
@@ -144,18 +144,7 @@ def _inspect(engine: Any, context: Any, emit: Emit) -> None:
     emit("layers", text.encode(), source="inspector")
 
 
-def _inputs(engine: Any, parts: Dict[str, bytes]) -> List[bytes]:
-    names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
-    return [
-        _as_taken(name, engine, parts)
-        for name in names
-        if engine.get_tensor_mode(name) == api.trt.TensorIOMode.INPUT
-    ]
-
-
-def _time(  # noqa: PLR0913  (each by its name)
-    context: Any, device: CudaDevice, timing: Dict[str, Any], inputs: List[bytes], emit: Emit, *, graph: bool
-) -> None:
+def _time(context: Any, device: CudaDevice, timing: Dict[str, Any], emit: Emit, *, graph: bool) -> None:
     """Time the engine by a CUDA graph of one run, so that its time is not that of its launches; else by launches."""
 
     def enqueue() -> None:
@@ -169,7 +158,7 @@ def _time(  # noqa: PLR0913  (each by its name)
             once = held.enter_context(captured).launch
             clock, scope = "cuda_graph", "one launch of the engine's CUDA graph, tensors on the device"
         watch = held.enter_context(Stopwatch(device))
-        fields = gpu.latency(lambda: watch.time(once), device, timing, inputs)
+        fields = gpu.latency(lambda: watch.time(once), device.uuid(), timing)
     emit("latency", clock=clock, scope=scope, **fields)
 
 
