@@ -62,9 +62,9 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep",
         default="signature",
-        metavar="class|signature|TEXT",
-        help="what has to stay: how it fails, its known cause and operator (where there is none, the error's words), "
-        "or a text that the engine says (default: signature)",
+        choices=("class", "signature"),
+        help="what has to stay: how it fails, or its known cause and operator too, else the error's words (default: "
+        "signature)",
     )
     command.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the small model (default: NAME-reduced.onnx here)"
