@@ -92,11 +92,7 @@ def do_reduce(options: argparse.Namespace) -> int:
         own = load_own(options.model, how, name="own")
         usual = {each.input: each.optimum for each in own.variant.recipe.profiles}
         prepared = BuiltOrRun(Given(weights=own.weights))
-
-        def tried(name: str, count: int) -> None:
-            doing.now(f"try {count}, on {name}")
-
-        with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+        with Tries(via=options.via, prepared=prepared, told=doing.tried) as tries:
             how = replace(how, shapes=Shapes(optimum=usual))
             return _Bench(tries, prepared, target, how).reduce(own, options, out, doing)
 

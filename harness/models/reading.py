@@ -84,15 +84,6 @@ def held(model: onnx.ModelProto, weights: Weights | None) -> onnx.ModelProto | N
     return made
 
 
-def describe(model: onnx.ModelProto) -> tuple[str, str]:
-    """Return the operator and opset of a model; "graph" and ONNX's own opset if it has several operators."""
-    operators = {(node.domain, node.op_type) for node in model.graph.node}
-    domain, operator = operators.pop() if len(operators) == 1 else ("", "graph")
-    domain = "" if domain in STANDARD else domain
-    version = opsets(model).get(domain)
-    return operator, " ".join(filter(None, (domain, "?" if version is None else str(version))))
-
-
 def opsets_used(model: onnx.ModelProto) -> str:
     """Return ONNX's own opset of a model and that of each other domain of its nodes: "21, ai.onnx.ml 5"."""
     versions = opsets(model)
