@@ -25,7 +25,7 @@ from harness.agent.engines import machine_facts
 from harness.case import load_cases
 from harness.errors import InfraError
 from harness.matrix import Target, load_matrix
-from harness.plan import all_cells, inapplicable_because
+from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.run.provision.cache import make_once
@@ -183,7 +183,7 @@ def models(selection: Selection, folder: Path, most: int) -> list[tuple[Path, Pa
     cells = [
         cell
         for cell in all_cells(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
-        if cell.id in chosen and inapplicable_because(cell) is None
+        if cell.id in chosen and cell.inapplicable is None
     ]
     made = []
     for cell in cells[:: max(1, -(-len(cells) // most))]:

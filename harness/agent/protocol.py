@@ -160,7 +160,6 @@ FROM_CHILD: Dict[str, MessageKind] = {
     "phase": MessageKind({"name": _PHASE, "seconds": _seconds, "ok": _flag}, 64),
     "phase_begin": MessageKind({"name": _PHASE}, 64),
     "plan": MessageKind({}, 1, {"bytes": _count}, body=True),
-    "profile": MessageKind({}, 4, body=True),
     "unavailable": MessageKind({"text": _text}, 16),
 }
 

@@ -46,6 +46,8 @@ _NARROW_SCALES = 19
 #: The first opset whose convolutions take BF16.
 _BF16_SINCE = 22
 _MOST = 127
+#: They read the extents of a tensor, not its values.
+_OF_SHAPES = frozenset({"Shape", "Size"})
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,15 @@ def float_slots(
     return found
 
 
+def of_data(graph: GraphReader) -> set[str]:
+    """Return the tensors that the values of the network's inputs decide; shapes alone decide none."""
+    data = set(graph.inputs)
+    for node in sorted_nodes(graph.nodes):
+        if node.op_type not in _OF_SHAPES and not data.isdisjoint(reads(node)):
+            data.update(node.output)
+    return data
+
+
 class _Writer:
     """The typed graph while it is written, node by node; `model` is the one to type."""
 
@@ -132,6 +143,7 @@ class _Writer:
         self._types = types
         self._versions = opsets(model)
         self._tensors = GraphReader(inferred(model))
+        self._data = of_data(self._tensors)
         self._floats = {name: kind for name, kind in self._tensors.types.items() if kind in _NUMBERS}
         around = FLOATS[types.float][0]
         self._around = around if self._versions.get("", 0) >= _NARROW_SCALES else _FP32
@@ -211,7 +223,8 @@ class _Writer:
             return FLOATS[wish][0]
         if wish is Precision.INT8:
             return self._around
-        data = (self._floats.keys() & {*node.input}) - self._tensors.constants
+        # A scale that is made of shapes alone has whatever type its reader has.
+        data = self._floats.keys() & {*node.input} & self._data
         kinds = {self._native.get(name, self._floats[name]) for name in data}
         return kinds.pop() if len(kinds) == 1 else None
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from harness.cli.options import EXIT_OK, add_json, places, print_json
 from harness.cli.project import Project, load_project
 from harness.matrix import Target
-from harness.plan import inapplicable_because
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
 from harness.run.provision.host import Host, host_of, look_at_host
 from harness.run.provision.requirements import architecture, can_run, older_driver
@@ -96,7 +95,7 @@ def ways(target: Target, host: Host) -> list[str]:
 
 def _what_next(project: Project, reasons: Mapping[Target, str | None], options: argparse.Namespace) -> str:
     names = {target.name for target, reason in reasons.items() if reason is None}
-    cells = [c for c in project.cells if c.target.name in names and inapplicable_because(c) is None]
+    cells = [c for c in project.cells if c.target.name in names and c.inapplicable is None]
     run = shlex.join(["trt-compat", "run", *places(options)])
     if not cells:
         return f"nothing of the matrix can run here; {run} would show only what is reported"

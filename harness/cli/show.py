@@ -21,7 +21,7 @@ from harness.known.listed import StaticModel
 from harness.known.model import Known
 from harness.layers.asked import asked, wished
 from harness.matrix import Target
-from harness.plan import Cell, claims_about, find, inapplicable_because
+from harness.plan import Cell, claims_about, find
 from harness.plan.by_hand import ByHand, by_hand, model_file
 from harness.record.outcome import Outcome
 from harness.record.speaking import Today, is_stale, todays, took_part
@@ -166,7 +166,7 @@ def _show_recipe(cell: Cell, model: onnx.ModelProto, today: Today) -> None:
     by_graph = ", by the graph's own types" if cell.variant.precision is None else ""
     for node, precision in wished(cell.variant, asked(model)):
         _say(f"wants  {node} in {said(precision)}{by_graph}")
-    if reason := inapplicable_because(cell):
+    if reason := cell.inapplicable:
         _say(f"not applicable: {reason}")
 
 
@@ -180,7 +180,7 @@ def _shown(cell: Cell, judged: Sequence[Judged], model: onnx.ModelProto, hand: B
         "claims": [dataclasses.asdict(claim) for claim in claims_about(cell)],
         "recipe": cell.variant.recipe.as_dict(),
         "wanted": dict(wished(cell.variant, asked(model))),
-        "not_applicable": inapplicable_because(cell),
+        "not_applicable": cell.inapplicable,
         "by_hand": hand.lines,
     }
 

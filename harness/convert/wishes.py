@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from harness.case.explicit import FLOATS, NodeTypes
+from harness.case.explicit import FLOATS, NodeTypes, of_data
 from harness.case.graph_reader import GraphReader, inferred, reads, sorted_nodes
 from harness.case.model import effective_name
 from harness.errors import HandledError
@@ -44,7 +44,6 @@ _KEPT = re.compile(
 )
 #: The largest value of FP16.
 _LARGEST = 65504
-_OF_SHAPES = frozenset({"Shape", "Size"})
 _BY_RULE = "by rule: {}"
 _NARROW = (Precision.FP16, Precision.BF16)
 _TAKEN = (*_NARROW, Precision.INT8)
@@ -119,8 +118,12 @@ def read_scales(text: str) -> dict[str, float]:
 def as_it_ran(model: onnx.ModelProto, account: Account) -> Wishes:
     """Return the types that an engine ran the nodes of a model in; raises HandledError if it is of another model."""
     nodes = asked(model)
-    ran = node_precision(nodes, account.layers)
-    if not ran:
+    graph = GraphReader(inferred(model))
+    whole = {effective_name(node) for node in graph.nodes if _has_no_float(graph, node)}
+    told = node_precision(nodes, account.layers)
+    # A kernel in a narrow float may hold nodes of integers too.
+    ran = {name: each for name, each in told.items() if name not in whole}
+    if not told:
         raise HandledError("the account names no node of the model; give that of an engine of this model")
     narrow = account.narrow()
     ruled = {} if narrow is None else by_rules(model, narrow).types.nodes
@@ -133,9 +136,14 @@ def as_it_ran(model: onnx.ModelProto, account: Account) -> Wishes:
             notes[node.name] = _BY_RULE.format("the account does not tell")
         elif known in _TAKEN or (known in FLOATS and node.op not in MOVING):
             wanted[node.name] = known
-    graph = GraphReader(inferred(model))
     scales = _scaled(graph, _in_int8(graph, account.layers), account.scales)
     return Wishes(NodeTypes(wanted, scales), ran, notes)
+
+
+def _has_no_float(graph: GraphReader, node: onnx.NodeProto) -> bool:
+    """Tell whether all tensors of a node are known to be of integers and booleans."""
+    kinds = {graph.types.get(name) for name in (*node.input, *node.output) if name}
+    return None not in kinds and kinds.isdisjoint(number for number, _ in FLOATS.values())
 
 
 def _in_int8(graph: GraphReader, layers: Iterable[Layer]) -> Iterator[str]:
@@ -197,10 +205,8 @@ def _ruled(
     graph: GraphReader, nodes: Iterable[onnx.NodeProto], narrow: Precision
 ) -> Iterator[tuple[str, str]]:
     """Yield the nodes that stay in FP32 for their own sake, each with its rule."""
-    data = set(graph.inputs)
+    data = of_data(graph)
     for node in nodes:
-        if node.op_type not in _OF_SHAPES and not data.isdisjoint(reads(node)):
-            data.update(node.output)
         # A scalar that is made of shapes alone is not summed up over data.
         if _KEPT.fullmatch(node.op_type) and data.intersection(node.output):
             yield effective_name(node), _BY_RULE.format(f"{node.op_type} stays in FP32")

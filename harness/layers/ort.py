@@ -1,4 +1,4 @@
-"""ONNX Runtime's optimised model (`optimized_model_filepath`) -> layers, one a node; and the times of its profile.
+"""ONNX Runtime's optimised model (`optimized_model_filepath`) -> layers, one a node.
 
 Names of the original survive only in part (measured on 1.17.3 and 1.31.1): a fused node keeps the first node's name and
 the last one's output (`FusedConv`); a node in the blocked layout is called `<output tensor>_nchwc` and its tensors
@@ -13,7 +13,6 @@ every original node between its outputs and the outputs of other optimised nodes
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 
@@ -26,9 +25,6 @@ from harness.layers.datatype import types_of
 from harness.record.outcome import Layer, TensorUse
 from harness.words import Precision
 
-_KERNEL_TIME = "_kernel_time"
-#: Microseconds that no kernel takes: a year.
-_NO_TIME = 3.2e13
 #: The type of MatMulNBits' weights, which it keeps packed in bytes, by its attribute.
 _PACKED = {4: Precision.INT4, 8: Precision.INT8}
 
@@ -46,24 +42,6 @@ def read_ort(optimised: bytes, original: bytes) -> tuple[list[Layer], int]:
     # Any bytes may come: a node without outputs, text that is no UTF-8.
     except (DecodeError, LookupError, ValueError, TypeError):
         return [], 1
-
-
-def ort_node_times(profile_json: str) -> dict[str, list[float]]:
-    """Return the kernel times of a profile in milliseconds, in run order, by name of the optimised node.
-
-    A node without a name is `<operator>_<index>` there. Source: the file that `end_profiling` names, events
-    of category "Node" called `<name>_kernel_time`, durations in microseconds.
-    """
-    times: dict[str, list[float]] = {}
-    # Node names are written unescaped: a tab in one is let through.
-    document = json.loads(profile_json, strict=False)
-    for event in document if isinstance(document, list) else ():
-        name, took = (event.get("name"), event.get("dur")) if isinstance(event, dict) else (None, None)
-        if not (isinstance(name, str) and name.endswith(_KERNEL_TIME)):
-            continue
-        if isinstance(took, int | float) and 0 <= took < _NO_TIME:
-            times.setdefault(name.removesuffix(_KERNEL_TIME), []).append(took / 1000)
-    return times
 
 
 def _layer(

@@ -39,6 +39,14 @@ class Cell:
         """Return the claims that stand in it on any GPU."""
         return claims_about(self)
 
+    @cached_property
+    def inapplicable(self) -> str | None:
+        """Return why it does not apply to its target, or None if it is to be run.
+
+        A removed API is not decided here: it is run, and the agent reports which name is missing.
+        """
+        return _inapplicable_because(self)
+
 
 def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
     """Return all cells, ordered by case, variant and target, each as its source lists them.
@@ -157,11 +165,7 @@ def reproduced_said(targets: Collection[str] | None) -> str:
     return f"on {', '.join(targets)}" if targets else "nowhere yet"
 
 
-def inapplicable_because(cell: Cell) -> str | None:
-    """Return why a cell does not apply to its target, or None if it is to be run.
-
-    A removed API is not decided here: it is run, and the agent reports which name is missing.
-    """
+def _inapplicable_because(cell: Cell) -> str | None:
     recipe, traits = cell.variant.recipe, cell.target.traits
     if recipe.libraries and not traits.takes_plugins:
         names = ", ".join(library.name for library in recipe.libraries)

@@ -20,7 +20,7 @@ from packaging.version import Version
 from harness.case import Profile, Recipe
 from harness.case.model import NetworkInput, network_inputs
 from harness.matrix import Target
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.words import Typing
 
 #: The program that builds or runs a model by its recipe, without this project.
@@ -80,7 +80,7 @@ def by_hand(cell: Cell, data: bytes, digest: str = "", model: str = "") -> ByHan
     digest: that of the image in which the cell was measured, or of its base; "" without an image.
     model: the name of the file, by default `model_file`.
     """
-    if inapplicable_because(cell) is not None:
+    if cell.inapplicable is not None:
         return ByHand()
     model = model or model_file(cell)
     command = trtexec_line(cell, model, quantised=b"DequantizeLinear" in data)

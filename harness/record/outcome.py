@@ -41,6 +41,8 @@ _FORMAT = re.compile(FORMAT)
 _LOOKS_LIKE_AN_ENTRY = re.compile(r"\n(?= *\[)")
 _BLANK = "\n "
 
+#: How the reason of a variant begins that applies to no target, as one of its inputs cannot be fed.
+UNFED = "input "
 State = Literal["done", "not_run", "not_applicable", "infra_error"]
 #: How the process that held the engine ended.
 EndKind = Literal["finished", "exited", "signalled", "out_of_memory", "timed_out"]

@@ -15,7 +15,7 @@ from harness.case import Variant, model_sha256
 from harness.errors import HandledError
 from harness.matrix import Target
 from harness.plan import Cell
-from harness.record.outcome import ON_AN_ENGINE, Outcome, Stamps
+from harness.record.outcome import ON_AN_ENGINE, UNFED, Outcome, Stamps
 
 
 @dataclass(frozen=True, order=True)
@@ -48,13 +48,15 @@ def gpu_of(stamps: Stamps) -> Gpu | None:
 class Today:
     """The hashes of a cell's model and recipe, and its target as matrix.yaml declares it.
 
-    `unbuildable` says why there is no model today; its hash is then "".
+    `unbuildable` says why there is no model today; its hash is then "". Of one that `applies`, a record of a rule that
+    said otherwise is stale.
     """
 
     model_sha256: str
     recipe_sha256: str
     target: Target
     unbuildable: str
+    applies: bool = False
 
     def of_another_subject(self, outcome: Outcome) -> bool:
         """Tell whether an outcome is of another model or recipe; one without these stamps is not."""
@@ -73,6 +75,8 @@ class Today:
             return f"its model cannot be made any more: {self.unbuildable}"
         if self.of_another_subject(outcome):
             return "the model or the recipe has changed since it ran"
+        if self.applies and outcome.state == "not_applicable" and not outcome.reason.startswith(UNFED):
+            return "no rule says any more that it does not apply"
         ran_on = outcome.stamps.engine_version
         if ran_on and not self.target.runs_version(ran_on):
             return f"it ran on version {ran_on}, and matrix.yaml declares {self.target.version} today"
@@ -91,7 +95,7 @@ def todays(cells: Iterable[Cell], models: Mapping[tuple[str, str], bytes] | None
         if key not in subjects:
             subjects[key] = _subject(cell.variant, (models or {}).get(key))
         model, recipe, unbuildable = subjects[key]
-        found[cell.id] = Today(model, recipe, cell.target, unbuildable)
+        found[cell.id] = Today(model, recipe, cell.target, unbuildable, cell.inapplicable is None)
     return found
 
 

@@ -25,9 +25,9 @@ from harness.known.further import Further
 from harness.known.listed import Objection, StaticModel
 from harness.known.model import NOT_THERE_YET, CaseView, Known, TargetView, VariantView
 from harness.matrix import Matrix
-from harness.plan import Cell, all_cells, inapplicable_because, reproduced_on, reproduced_said
+from harness.plan import Cell, all_cells, reproduced_on, reproduced_said
 from harness.plan.by_hand import by_hand
-from harness.record.outcome import Outcome, Stamps
+from harness.record.outcome import Outcome, Stamps, State
 from harness.record.speaking import Today, is_stale, speaking, todays
 from harness.report.model import RanOn, Reported, Results, RunView, SentIn, with_yet
 from harness.report.views import target_views, variant_view
@@ -195,8 +195,8 @@ def _stale_because(cell: str, found: ReportSources) -> str:
 
 
 def _blank(cell: Cell, reason: str) -> Outcome:
-    meaningless = inapplicable_because(cell)
-    return Outcome.blank(cell, "not_applicable" if meaningless else "not_run", meaningless or reason)
+    state: State = "not_applicable" if cell.inapplicable else "not_run"
+    return Outcome.blank(cell, state, cell.inapplicable or reason)
 
 
 def _known(

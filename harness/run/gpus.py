@@ -22,8 +22,8 @@ _PATIENCE = 10
 #: Seconds that a device is waited for. Its holder is a job with a time-out of its own, and the lock ends with that.
 WAIT = 24 * 3600.0
 #: Builds at once on one GPU at most, and the GPU's memory that each is given room for. The GPU is dealt to processes
-#: in slices: with 15 of them TensorRT 8.6 and 10.6 built no faster than with 6 (docs/benchmarks.md).
-MOST_BUILDS, BUILD_MIB = 10, 4096
+#: in slices: with 10 or 15 of them TensorRT 8.6 and 10.6 built no faster than with 6 (docs/benchmarks.md).
+MOST_BUILDS, BUILD_MIB = 6, 4096
 #: The memory that an unknown GPU is taken to have: its preflight is not to wait for the first of all places.
 _UNKNOWN = MOST_BUILDS * BUILD_MIB
 #: The lock that those hold who wait for a device alone, or have it.
@@ -31,6 +31,8 @@ _WAITING = "-waiting"
 _LISTED = "gpu_uuid,pid,process_name"
 #: What nvidia-smi said of a GPU, and when.
 _answered: dict[str, tuple[float, str]] = {}
+#: No processes of others: MPS works for those that it lists beside itself, and a child that ends has no name any more.
+_NOBODY = ("nvidia-cuda-mps-server", "[No data]")
 #: Words of the program that starts an agent.
 _AGENT = b"from harness.agent.serve import main"
 
@@ -146,7 +148,8 @@ def parse_others(csv: str, gpu: str) -> str:
     for line in csv.splitlines():
         fields = [field.strip() for field in line.split(",", 2)]
         if len(fields) == len(_LISTED.split(",")) and fields[0] == gpu and not _is_agent(fields[1]):
-            found.append(f"{fields[2].rpartition('/')[2]} (pid {fields[1]})")
+            name = fields[2].rpartition("/")[2]
+            found += [f"{name} (pid {fields[1]})"] if name not in _NOBODY else []
     return ", ".join(found)
 
 

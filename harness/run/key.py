@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harness.errors import HandledError, InfraError
 from harness.matrix import Target
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.record.outcome import OTHERS, Outcome
 from harness.record.speaking import Today, speaking
 from harness.run.provision.host import Host, host_of, look_at_host
@@ -117,7 +117,7 @@ def keys_of(cells: Iterable[Cell], today: Mapping[str, Today], via: Via = "auto"
     places: dict[tuple[str, bool, str | None], str] = {}
     here, found = functools.cache(lambda: look_at_host(docker=via != "venv")), {}
     for cell in cells:
-        target, reason, now = cell.target, inapplicable_because(cell), today[cell.id]
+        target, reason, now = cell.target, cell.inapplicable, today[cell.id]
         # A case may be untrusted on a target that others trust.
         place = (target.name, target.untrusted, reason)
         if place not in places:

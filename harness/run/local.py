@@ -15,7 +15,7 @@ from typing import Protocol, get_args
 
 from harness.errors import HandledError, InfraError
 from harness.matrix import Target
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.run import docker, trace
 from harness.run.commands import limits, plan_environment
@@ -123,7 +123,7 @@ class Here:
                 for line in limits(target, via, host):
                     yield f"  {line}"
                 for cell in mine:
-                    yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
+                    yield f"    {cell.id}{' (not applicable)' if cell.inapplicable else ''}"
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Run the cells, each target's in environments of its own; emulated platforms go first: they take longest.

@@ -6,14 +6,12 @@ tunes on it while it builds: beside other builds, and never beside a timed run.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from harness.agent.cuda import advice_in
 from harness.agent.protocol import BROKEN
-from harness.layers.ort import ort_node_times
 from harness.layers.parse import LayerReport, Source, parse_layers
 from harness.layers.tactics import tactics_of
 from harness.matrix import Target
@@ -324,11 +322,6 @@ class Observation:
 
     def _on_layer_times(self, message: _Said, _: bytes) -> None:
         self._layer_times = message["times"]
-
-    def _on_profile(self, _: _Said, body: bytes) -> None:
-        # A crash can cut the profile short; the layers are then without times.
-        with contextlib.suppress(ValueError, RecursionError):
-            self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
 
     def _on_output(self, message: _Said, body: bytes) -> None:
         # An output of no element type came, and the wire does not carry it: a sequence, or strings.

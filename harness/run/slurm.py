@@ -21,7 +21,7 @@ from pathlib import Path
 
 from harness.errors import HandledError, InfraError
 from harness.matrix import Target
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.record.outcome import Outcome, State
 from harness.record.store import RECORDS, Store
 from harness.run.local import Here, Report, Say, Sink
@@ -186,7 +186,7 @@ class SlurmExecutor:
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
         """Yield the sbatch lines that would submit the cells."""
-        for job in self._jobs(cell for cell in cells if inapplicable_because(cell) is None):
+        for job in self._jobs(cell for cell in cells if cell.inapplicable is None):
             for task in job.tasks:
                 target = next(iter(task.left.values())).target
                 yield f"task {task.folder.name}: {len(task.left)} of the cells of {target.name}"
@@ -210,7 +210,7 @@ class SlurmExecutor:
 
         todo = []
         for cell in cells:
-            reason = inapplicable_because(cell)
+            reason = cell.inapplicable
             if reason is None:
                 todo.append(cell)
             else:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError, described
 from harness.matrix import Target
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.record.outcome import End, Outcome, Stamps, State, entry, whole_log
 from harness.run import trace
 from harness.run.gpus import WAIT, Device, Gpus
@@ -171,7 +171,7 @@ class TargetRunner:
         return (f"{why} from a child that had done {end.jobs_before} other jobs", turn) if why else None
 
     def _run(self, cell: Cell, turn: Turn, why: str = "") -> Steps:
-        reason = inapplicable_because(cell)
+        reason = cell.inapplicable
         if reason is not None:
             return Recorded(self._blank(cell, "not_applicable", reason), "")
         lost, weights = "", self._prepared.weights(cell.variant)
@@ -363,7 +363,7 @@ class TargetRunner:
         """Return an outcome with its key; trouble of the machinery has no key."""
         if outcome.state == "infra_error":
             return outcome
-        apart = outcome.state == "not_run" or inapplicable_because(cell) is not None
+        apart = outcome.state == "not_run" or cell.inapplicable is not None
         place = place_of(self._environment) if self._environment and not apart else outcome.reason
         stamps = outcome.stamps
         key = cell_key(cell.id, stamps.model_sha256, stamps.recipe_sha256, placed_in(self.target, place))

@@ -22,11 +22,6 @@ _OF_TENSORRT = re.compile(
 _KEEPING = re.compile(
     r"int|float|str|tuple|list|map|\w*[Vv]ersion\w*|parse|r?split|strip|r?partition|join|match|group|replace"
 )
-#: Names of flags and functions that answer whether it is some version.
-_ANSWER = re.compile(
-    r"(?:trt|tensorrt|(?<![a-z])rt)_?(?:v_?)?\d+|(?:trt|tensorrt)_(?:ge|gt|le|lt)_|legacy_?(?:trt|api)|^_?is_?v?\d+",
-    re.IGNORECASE,
-)
 _VERSION = re.compile(r"^\s*(?:tensorrt)?\s*(?P<sign>[<>=!]=?)?\s*v?(?P<numbers>\d{1,2}(?:\.\d+)*)\.?\s*$")
 
 
@@ -68,12 +63,7 @@ class Guards:
                 return self._compared(node)
             case ast.Call():
                 return self._called(node)
-        name = _last_name(node)
-        return self.answers.get(name) or self._answer(name)
-
-    def _answer(self, name: str) -> Condition | None:
-        """Return that a name answers whether it is some version, None if it does not."""
-        return UNREAD if _ANSWER.search(name) and name not in interfaces()["python"].by_bare else None
+        return self.answers.get(_last_name(node))
 
     def _compared(self, node: ast.Compare) -> Condition | None:
         if len(node.ops) != 1 or not self._is_version(node.left):
@@ -93,7 +83,7 @@ class Guards:
         if found and (_OF_TENSORRT.search(name) or any(map(self._is_version, node.args))):
             known = found["sign"] in SIGNS
             return Condition(found["sign"], _split(found["numbers"])) if known else UNREAD
-        return self._answer(name)
+        return None
 
     def _asks_for_a_name(self, node: ast.Call, words: Iterable[str]) -> Condition | None:
         """Return that a `hasattr` asks an object of TensorRT, or for a name of its interface, None if it does not."""
@@ -241,9 +231,6 @@ class _Walk:
 
     def _parts(self, node: ast.AST, behind: Behind) -> Iterator[tuple[list[ast.stmt] | ast.AST, Behind]]:
         """Yield what is below a node: blocks, and single nodes, each with its guards."""
-        if isinstance(node, ast.BoolOp):
-            yield from self._operands(node, behind)
-            return
         for field, value in ast.iter_fields(node):
             guards = (*behind, *self._test_of(node, field))
             children = value if isinstance(value, list) else [value]
@@ -251,13 +238,6 @@ class _Walk:
                 yield children, guards
             else:
                 yield from ((child, guards) for child in children if isinstance(child, ast.AST))
-
-    def _operands(self, node: ast.BoolOp, behind: Behind) -> Iterator[tuple[ast.AST, Behind]]:
-        """Yield the operands of `and` and `or`, each behind those before it."""
-        for child in node.values:
-            yield child, behind
-            if test := self.guards.of(child):
-                behind = (*behind, test if isinstance(node.op, ast.And) else test.negated())
 
     def _test_of(self, node: ast.AST, field: str) -> Behind:
         """Return the test that a field of a node stands behind, () without one."""

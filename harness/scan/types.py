@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.matrix.interface import Interface, Name
@@ -15,10 +15,7 @@ _MODULE = re.compile(r"tensorrt(?:_bindings)?(?:\s*[<>=!~].*)?", re.DOTALL)
 _OTHERS = re.compile(r"^(?:tensorflow|torch_tensorrt|tensorrt_rtx|tensorrt_llm|polygraphy)\b")
 _ITSELF = frozenset({"tensorrt", "tensorrt_bindings", "tensorrt.tensorrt"})
 _ROUNDS = 3
-_BINDING = (
-    *(ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.NamedExpr),
-    *(ast.withitem, ast.For, ast.comprehension, ast.Return),
-)
+_BINDING = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.withitem, ast.Return)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: What variables are called, whose types no line of the file tells.
 _USUAL = {
@@ -96,17 +93,7 @@ class Types:
                 return (scope.find(key) if (key := key_of(node)) else None) or self._attribute(node, scope)
             case ast.Call():
                 return self._called(node, scope)
-            case ast.Subscript(value=inner):
-                return self._item(inner, scope)
-        some: Sequence[ast.AST] = ()
-        match node:
-            case ast.BoolOp(values=values):
-                some = values
-            case ast.IfExp(body=body, orelse=other):
-                some = (body, other)
-            case ast.NamedExpr(value=inner) | ast.Await(value=inner):
-                some = (inner,)
-        return next(filter(None, (self.of(each, scope) for each in some)), None)
+        return None
 
     def name(self, node: ast.Attribute, scope: Scope) -> Name | None:
         """Return the name of the interface that an attribute is, if the type before it is known."""
@@ -155,13 +142,6 @@ class Types:
             return ExpressionKind("instance", kind.name) if kind.what in ("class", "instance") else None
         own = key_of(called)
         return self.returns.get(own.rpartition(".")[2]) if own.count(".") == own.startswith("self.") else None
-
-    def _item(self, node: ast.AST, scope: Scope) -> ExpressionKind | None:
-        before = self.of(node, scope)
-        if before is None or before.what != "instance":
-            return None
-        found = self.interface.member(before.name, "__getitem__")
-        return ExpressionKind("instance", found.gives) if found and found.gives else None
 
     def _gather(self, node: ast.AST, scope: Scope, own: Scope, function: str) -> None:
         """Note what binds names below a node, each with its scope; `own` has the class's `self`."""
@@ -230,19 +210,11 @@ class Types:
         """Yield each target that a node binds, with what to."""
         match node:
             case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    pairs = [(target, value)]
-                    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-                        pairs = [*zip(target.elts, value.elts)]  # noqa: B905  (Python unpacks what is starred)
-                    yield from ((one, self.of(given, scope)) for one, given in pairs)
+                yield from ((target, self.of(value, scope)) for target in targets)
             case ast.AnnAssign(target=target, annotation=annotation, value=value):
                 yield target, self._annotated(annotation, scope) or self.of(value, scope)
-            case ast.NamedExpr(target=target, value=value):
-                yield target, self.of(value, scope)
             case ast.withitem(optional_vars=ast.AST() as target, context_expr=value):
                 yield target, self.of(value, scope)
-            case ast.For(target=target, iter=many) | ast.comprehension(target=target, iter=many):
-                yield target, self._item(many, scope)
 
     def _bind(self, target: ast.AST, kind: ExpressionKind | None, scope: Scope, own: Scope) -> None:
         key = key_of(target)
@@ -288,12 +260,7 @@ class Types:
         return MODULE if full == name in ("trt", "tensorrt") and not _OTHERS.match(module) else None
 
     def _annotated(self, node: ast.AST | None, scope: Scope) -> ExpressionKind | None:
-        """Return the class of an annotation: alone, in quotes, or in Optional."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            try:
-                node = ast.parse(node.value, mode="eval").body
-            except SyntaxError:
-                return None
+        """Return the class of an annotation: alone, or in Optional."""
         if isinstance(node, ast.Subscript) and key_of(node.value).rpartition(".")[2] == "Optional":
             return self._annotated(node.slice, scope)
         if isinstance(node, ast.BinOp):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -75,27 +74,6 @@ def test_the_cpu_needs_no_more_than_itself(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_the_runtime_raises_is_its_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Failed, match="RuntimeError: no kernel for Mish"):
         session(monkeypatch, Runtime(RuntimeError("no kernel for Mish")), CPU)
-
-
-def test_nodes_that_ran_elsewhere_are_named_with_their_operator() -> None:
-    def kernel(name: str, op: str, provider: str) -> dict[str, Any]:
-        return {
-            "cat": "Node",
-            "name": f"{name}_kernel_time",
-            "dur": 5,
-            "args": {"op_name": op, "provider": provider},
-        }
-
-    events = [
-        {"cat": "Session", "name": "model_run", "dur": 99},
-        kernel("/conv", "Conv", CUDA),
-        kernel("/shape", "Shape", CPU),
-        kernel("/shape", "Shape", CPU),
-        {"cat": "Node", "name": "/shape_fence_before", "dur": 1, "args": {"op_name": "Shape"}},
-        {"cat": "Node", "name": "/old_kernel_time", "dur": 1},
-    ]
-    assert onnxruntime.elsewhere(json.dumps(events).encode(), CUDA) == {"/shape (Shape)": CPU}
-    assert onnxruntime.elsewhere(json.dumps(events[:2]).encode(), CUDA) == {}
 
 
 def test_a_gpu_is_asked_for_by_the_provider_that_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,6 @@ SAID: dict[str, tuple[dict[str, Any], bytes]] = {
     "phase": ({"name": "build", "seconds": 0.5, "ok": True}, b""),
     "phase_begin": ({"name": "build"}, b""),
     "plan": ({}, b"plan"),
-    "profile": ({}, b"[]"),
     "unavailable": ({"text": "needs a GPU"}, b""),
 }
 

@@ -187,3 +187,18 @@ def test_a_graph_in_fp16_that_ran_in_fp32_is_not_rounded_on_the_way() -> None:
     g.output(g.node("Cast", [y], name="out", to=TensorProto.FLOAT), [1, 8])
     made = explicit(g.model(), NodeTypes({"relu": FP32}))
     assert operators(made) == {"Relu": 1, "Identity": 1}
+
+
+def test_a_scale_of_shapes_alone_leaves_its_reader_in_the_type_of_its_data() -> None:
+    """An exporter of attention computes the root of the head's size: between two products that is no border."""
+    g = Graph("scaled", opset=19)
+    x = g.input("x", [1, 8])
+    size = g.node("Cast", [g.node("Size", [x], name="size")], name="cast", to=TensorProto.FLOAT)
+    first = g.node("MatMul", [x, g.weight("a", (8, 8))], name="first")
+    scaled = g.node("Mul", [first, g.node("Sqrt", [size], name="root")], name="scaled")
+    g.output(g.node("MatMul", [scaled, g.weight("b", (8, 8))], name="second"), [1, 8])
+    made = explicit(g.model(), NodeTypes({"first": FP16, "second": FP16}))
+    assert made.typed["scaled"] is FP16
+    assert made.typed["root"] is FP32
+    # At the input, the output, and of the scale; its own was there.
+    assert operators(made)["Cast"] == 4

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from onnx import TensorProto
 
 from harness.case import Graph, load_cases
 from harness.case.explicit import explicit
@@ -14,6 +15,7 @@ from harness.convert.wishes import Account, as_it_ran, by_rules, kept_in_fp32, r
 from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.layers.precision import node_precision
+from harness.record.outcome import Layer
 from harness.share.submission import read
 from harness.words import Precision
 
@@ -78,6 +80,16 @@ def test_a_log_before_10_lists_a_layer_a_line() -> None:
     assert wishes.ran["sqrt"] is Precision.UNKNOWN
     assert wishes.types.nodes["sqrt"] is Precision.FP32
     assert "sqrt" in wishes.notes
+
+
+def test_a_node_of_integers_in_a_kernel_of_fp16_ran_in_no_float() -> None:
+    g = Graph("indices", opset=17)
+    x, ids = g.input("x", [4, 8]), g.input("ids", [2], TensorProto.INT64)
+    twice = g.node("Add", [ids, ids], name="twice")
+    g.output(g.node("Gather", [x, twice], name="rows"), [2, 8])
+    kernel = Layer("rows+twice", "kgen", "fp16", onnx_nodes=("rows", "twice"))
+    wishes = as_it_ran(g.model(), Account((kernel,), {}))
+    assert (wishes.ran["rows"], "twice" in wishes.ran) == (Precision.FP16, False)
 
 
 def test_tensors_get_scales_where_a_layer_of_int8_reads_and_where_one_that_does_not_multiply_gives_it() -> (

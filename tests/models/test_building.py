@@ -16,7 +16,7 @@ from harness.errors import HandledError
 from harness.models.own.data import Given, built_with, fitted, read_libraries
 from harness.models.own.model import Wanted, own_case, own_model
 from harness.models.trying import Bench, BuiltOrRun
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.run.numbers.given import check_calibration
 from harness.words import Engine
 from tests.models import data
@@ -100,7 +100,7 @@ def test_libraries_are_in_the_recipe_and_engines_without_plugins_are_not_asked(t
     for engine in Engine:
         case = own_case([own])
         cell = Cell("c", case, case.variants[0], target("t", "1.7", engine=engine))
-        reasons[engine] = inapplicable_because(cell)
+        reasons[engine] = cell.inapplicable
     assert reasons[Engine.TENSORRT] is None
     assert reasons[Engine.TENSORRT_RTX] is not None
     assert "libmine.so" in (reasons[Engine.ONNXRUNTIME] or "")

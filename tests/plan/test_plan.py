@@ -35,7 +35,6 @@ from harness.plan import (
     emptied_by,
     failed_before,
     find,
-    inapplicable_because,
     reproduced_on,
     select,
     taken_along,
@@ -220,28 +219,28 @@ def test_a_bad_expression_gets_one_sentence(cells: tuple[Cell, ...], expression:
     ],
 )
 def test_onnx_runtime_runs_only_what_the_graph_says(matrix: Matrix, recipe: Recipe, asks: str) -> None:
-    assert str(inapplicable_because(cell_of(matrix, "ort131", variant("v", recipe)))).endswith(f" {asks}")
+    assert str(cell_of(matrix, "ort131", variant("v", recipe)).inapplicable).endswith(f" {asks}")
 
 
 def test_flags_that_only_permit_what_the_graph_says_keep_a_recipe_applicable(matrix: Matrix) -> None:
     recipe = Recipe(typing=Typing.GRAPH, flags=("INT8",), workspace_mib=64)
     for each in (recipe, Recipe(typing=Typing.STRONG)):
-        assert inapplicable_because(cell_of(matrix, "ort131", variant("v", each))) is None
+        assert cell_of(matrix, "ort131", variant("v", each)).inapplicable is None
 
 
 def test_the_reason_names_the_variant_with_the_same_graph(matrix: Matrix) -> None:
     other_graph = Variant("sigmoid", title="", build=sigmoid)
     also_weak = variant("fp16", Recipe(typing=Typing.WEAK, flags=("FP16",)))
-    reason = inapplicable_because(
-        cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph, also_weak, variant("fp32"))
-    )
+    reason = cell_of(
+        matrix, "ort131", variant("int8", CALIBRATED), other_graph, also_weak, variant("fp32")
+    ).inapplicable
     assert reason is not None
     assert reason.endswith("graph without that")
 
 
 def test_a_variant_of_another_graph_is_not_named(matrix: Matrix) -> None:
     other_graph = Variant("sigmoid", title="", build=sigmoid)
-    reason = inapplicable_because(cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph))
+    reason = cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph).inapplicable
     assert reason is not None
     assert "same graph" not in reason
 
@@ -258,7 +257,7 @@ def test_a_variant_of_another_graph_is_not_named(matrix: Matrix) -> None:
 )
 def test_tensorrt_is_asked_also_where_it_may_refuse(matrix: Matrix, target: str, recipe: Recipe) -> None:
     """Strong typing on 8.x, weak typing on 11 and plugins on RTX are run: the agent names the missing call."""
-    assert inapplicable_because(cell_of(matrix, target, variant("v", recipe))) is None
+    assert cell_of(matrix, target, variant("v", recipe)).inapplicable is None
 
 
 @pytest.mark.parametrize(

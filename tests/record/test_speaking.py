@@ -10,7 +10,7 @@ import pytest
 from harness.case import model_sha256
 from harness.errors import HandledError
 from harness.plan import all_cells, find
-from harness.record.outcome import End, Outcome, Stamps
+from harness.record.outcome import UNFED, End, Outcome, Stamps
 from harness.record.speaking import gpu_of, is_stale, speaking, todays
 from tests.report import factory
 
@@ -255,6 +255,16 @@ def test_what_was_done_of_a_model_that_cannot_be_made_any_more_is_stale() -> Non
     done = replace(outcome, state="done")
     assert today.stale_because(done).endswith(": the weights are gone")
     assert today.stale_because(replace(done, state="not_run")) == ""
+
+
+def test_a_rule_that_is_no_more_keeps_no_cell_from_applying() -> None:
+    """A variant that cannot be fed says so of the model, which no plan knows."""
+    found = replace(
+        factory.outcome("qdq", "trt102"), state="not_applicable", reason="TensorRT took no such thing"
+    )
+    assert is_stale(found, TODAY)
+    assert not is_stale(replace(found, reason=f"{UNFED}'x' is a sequence"), TODAY)
+    assert not is_stale(found, {found.cell: replace(TODAY[found.cell], applies=False)})
 
 
 def unbuildable() -> Any:

@@ -55,6 +55,8 @@ def test_others_are_read_from_the_lines_of_one_gpu() -> None:
     lines = f"{A}, 12, /usr/bin/python3.11\n{B}, 13, x\n{A}, 14, [Not Found]\n\nNo running processes found\n{A}, 15\n"
     assert parse_others(lines, A) == "python3.11 (pid 12), [Not Found] (pid 14)"
     assert parse_others("", A) == ""
+    # As two H200 told of a run under MPS, and of a child that ended just then.
+    assert parse_others(f"{A}, 11769, nvidia-cuda-mps-server\n{A}, 5645, [No data]\n", A) == ""
 
 
 @pytest.mark.parametrize(

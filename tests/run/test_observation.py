@@ -269,16 +269,14 @@ ORT_GRAPH = event("layers", prepare_variant(VARIANT).model, source="ort_graph")
 )
 def test_layers_of_every_source_are_read_with_node_and_times(source: str, name: str, said: Event) -> None:
     """What is said of them before or after."""
-    times = event("layer_times", times={name: [3.0, 1.0, 2.0]})
-    profile = [{"cat": "Node", "name": f"{name}_kernel_time", "dur": took} for took in (3000, 1000, 2000)]
-    for spent in (times, event("profile", json.dumps(profile).encode() + b" ")):
-        for events in ((said, spent), (spent, said)):
-            outcome, _ = heard(*events)
-            (layer,) = outcome.layers
-            assert (outcome.layer_source, layer.name, layer.time_ms) == (source, name, 2.0)
-            assert layer.onnx_nodes == (("/act",) if name == "/act" else ())
-            assert outcome.unparsed_layers == (source == "inspector")
-            assert outcome.messages == ()
+    spent = event("layer_times", times={name: [3.0, 1.0, 2.0]})
+    for events in ((said, spent), (spent, said)):
+        outcome, _ = heard(*events)
+        (layer,) = outcome.layers
+        assert (outcome.layer_source, layer.name, layer.time_ms) == (source, name, 2.0)
+        assert layer.onnx_nodes == (("/act",) if name == "/act" else ())
+        assert outcome.unparsed_layers == (source == "inspector")
+        assert outcome.messages == ()
 
 
 def test_a_layer_that_onnx_runtime_renamed_is_traced_by_the_model_it_was_given() -> None:
@@ -357,18 +355,6 @@ def test_parser_errors_native_output_and_removed_names_are_kept() -> None:
     assert not seen.succeeded
 
 
-def test_a_profile_that_was_cut_short_costs_the_times_alone() -> None:
-    outcome, _ = heard(event("profile", b'[{"cat": "No'), event("end", **END))
-    assert outcome.state == "done"
-
-
-def test_a_profile_with_a_name_of_no_utf_8_keeps_its_times() -> None:
-    """ONNX puts no limit on names."""
-    profile = b'[{"name": "caf\xe9_kernel_time", "dur": 1}, {"name": "/act_kernel_time", "dur": 2000}]'
-    outcome, _ = heard(ORT_GRAPH, event("profile", profile), event("end", **END))
-    assert (outcome.state, outcome.layers[0].time_ms) == ("done", 2.0)
-
-
 LATENCY: dict[str, Any] = {"samples_ms": [0.5, 0.25], "warmup": 3, "scope": "one run"}
 
 
@@ -409,7 +395,6 @@ TOLD = {
     "end": ({"type": "end", **END}, b""),
     "layers": ({"type": "layers", "source": "inspector"}, b'{"Layers": [{"Name": "/act"}, 7]}'),
     "ort_graph": (ORT_GRAPH.message, ORT_GRAPH.body),
-    "profile": ({"type": "profile"}, b'[{"name": "/act_kernel_time", "dur": 3}]'),
 }
 ANYTHING = st.sampled_from(sorted(TOLD)).flatmap(
     lambda kind: st.tuples(near(json.dumps(TOLD[kind][0]).encode()), near(TOLD[kind][1]))

@@ -11,7 +11,6 @@ from onnx import TensorProto, helper
 
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.plan import inapplicable_because
 from harness.suites.items import Item, find_suite, item
 from harness.suites.running import About
 from harness.words import Typing
@@ -154,7 +153,7 @@ def test_every_item_is_a_cell_of_every_target(tmp_path: Path) -> None:
     cells = About.of(suite, items).cells(targets, models)
     rows = ("relu.works", "relu.wrong", "unheard.odd")
     assert [cell.id for cell in cells] == [f"{row}-{target.name}" for row in rows for target in targets]
-    assert not any(map(inapplicable_because, cells))
+    assert not any(cell.inapplicable for cell in cells)
     assert all(cell.variant.model_bytes() == models[cell.variant.name] for cell in cells)
     recipes = [cell.variant.recipe for cell in cells[:4]]
     assert [each.typing for each in recipes[1:]] == [Typing.STRONG, Typing.STRONG, Typing.GRAPH]

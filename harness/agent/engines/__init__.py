@@ -3,7 +3,7 @@
 `preload` runs once in the agent, `run` in a child for each job. A job reports by `emit(kind, body=b"", **fields)`:
 `phase_begin` (name), `phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name),
 `unavailable` (text), `failed` (text), `agent_fault` (text: a failure of this program or of the machine, not the
-engine's), `plan`, `calibration_cache`, `layers`, `layer_times`, `profile`, `output` (name, dtype, shape; dtype "" of
+engine's), `plan`, `calibration_cache`, `layers`, `layer_times`, `output` (name, dtype, shape; dtype "" of
 one that is not compared), `latency`, `fact`.
 """
 

@@ -2,13 +2,12 @@
 
 It runs on the CPU, or on a GPU if the job's provider is "cuda". Then the session must have the CUDA provider first, or
 the job fails: ONNX Runtime would otherwise run on the CPU with no more than a warning. Nodes that the CUDA provider has
-no kernel for run on the CPU all the same; each is named in a warning of the record.
+no kernel for run on the CPU all the same; a warning of its own in the log says so.
 """
 
 import contextlib
 import ctypes
 import importlib
-import json
 import os
 import tempfile
 import time
@@ -19,7 +18,6 @@ from harness.agent.engines import Emit, MissingNeed, machine_facts, phase, repor
 from harness.agent.protocol import Message, split_parts
 from harness.agent.tensors import ELEMENTS, read_shape, size
 
-_PROFILED_RUNS = 10
 _CUDA = "CUDAExecutionProvider"
 _CPU = "CPUExecutionProvider"
 #: Without it x86 processors that lack VNNI saturate sums of 8-bit products: the numbers would be the machine's.
@@ -148,14 +146,9 @@ def _run(
             return
         with phase(emit, "time"):
             said(timed, session, feeds)
-        with phase(emit, "profile"):
-            profiled = _session(model, provider, profile_to=os.path.join(folder, "profile"))
-            _profile(profiled, feeds, provider, emit)
 
 
-def _session(
-    model: bytes, provider: str, *, optimise: bool = True, save_to: str = "", profile_to: str = ""
-) -> Any:
+def _session(model: bytes, provider: str, *, optimise: bool = True, save_to: str = "") -> Any:
     options = ort.SessionOptions()
     levels = ort.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimise else levels.ORT_DISABLE_ALL
@@ -167,9 +160,6 @@ def _session(
     options.log_severity_level = 2
     if save_to:
         options.optimized_model_filepath = save_to
-    if profile_to:
-        options.enable_profiling = True
-        options.profile_file_prefix = profile_to
     providers = [(provider, _OPTIONS.get(provider, {}))]
     # Without enable_fallback=0 a session that one provider refuses is tried again, silently, on the next.
     session = said(_created, model, options, providers)
@@ -266,29 +256,3 @@ def _on_the_host(work: Callable[[], Any]) -> Callable[[], float]:
         return (time.perf_counter() - start) * 1000
 
     return once
-
-
-def _profile(session: Any, feeds: Feeds, provider: str, emit: Emit) -> None:
-    once, _ = _once(session, feeds)
-    for _ in range(_PROFILED_RUNS):
-        once()
-    with open(session.end_profiling(), "rb") as file:
-        profile = file.read()
-    emit("profile", profile)
-    for node, other in elsewhere(profile, provider).items():
-        emit("message", severity="WARNING", text="%s did not run on %s but on %s" % (node, provider, other))
-
-
-def elsewhere(profile: bytes, provider: str) -> Dict[str, str]:
-    """Return the provider of each node, by "name (operator)", that ran on another than the one asked for."""
-    found = {}
-    # Node names are written unescaped: a tab in one is let through.
-    for event in json.loads(profile.decode("utf-8", "replace"), strict=False):
-        arguments: Optional[Dict[str, Any]] = event.get("args")
-        name = str(event.get("name", ""))
-        if event.get("cat") == "Node" and name.endswith("_kernel_time") and arguments:
-            other = str(arguments.get("provider", ""))
-            if other and other != provider:
-                node = name[: -len("_kernel_time")]
-                found["%s (%s)" % (node, arguments.get("op_name", ""))] = other
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
@@ -21,6 +22,9 @@ _FIRST, _WHOLE = (
     ("Pulling fs layer", "Already exists"),
     ("Download complete", "Pull complete", "Already exists"),
 )
+#: The end of the daemon's words on a registry that wants a login: Docker 20.10 answers with 500, and no other sign
+#: (translatePullError in distribution/errors.go of moby; https://github.com/artemkaxboy/docker-opener/issues/39).
+_NO_LOGIN = re.compile(r"(?:^|: )(?:no basic auth credentials|unauthorized|denied)(?:: |$)")
 #: The first status of HTTP of a daemon that could not do what it was asked for.
 _SILENT = 500
 
@@ -106,9 +110,12 @@ def pull_image(
         )
     except DaemonRefused as error:
         _refuse_full(str(error))
-        # The daemon's own errors (5xx) come from a registry that is silent; 20.10 has them also for one that wants a
-        # login and is given none. Once events come, and with podman always, the registry has answered.
-        raise ImageRefused(str(error), unreachable=error.status >= _SILENT, begun=bool(layers)) from error
+        # The daemon's own errors (5xx) come from a registry that is silent. Once events come, and with podman always,
+        # the registry has answered.
+        silent = error.status >= _SILENT
+        if silent and _NO_LOGIN.search(str(error)):
+            raise ImageRefused(f"{error}; its registry wants a `docker login`") from error
+        raise ImageRefused(str(error), unreachable=silent, begun=bool(layers)) from error
     return _made(reference, platform, host)
 
 

@@ -13,6 +13,7 @@ from harness.agent.tensors import ELEMENTS, size
 from harness.case import Profile
 from harness.case.graph_reader import subgraphs
 from harness.case.model import fed_inputs, input_seed
+from harness.record.outcome import UNFED
 from harness.run.numbers.wire import WORDS, Array, dtype_of
 
 #: Bytes that all inputs of a model may have together: they travel in one frame, whose length has 32 bits.
@@ -83,13 +84,13 @@ def _word(value: onnx.ValueInfoProto) -> str:
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
         raise NotFeedable(
-            f"input {value.name!r} is {_KINDS.get(kind, 'of no type')}; the harness feeds tensors alone"
+            f"{UNFED}{value.name!r} is {_KINDS.get(kind, 'of no type')}; the harness feeds tensors alone"
         )
     number = value.type.tensor_type.elem_type
     if number not in WORDS:
         known = number in TensorProto.DataType.values()
         name = TensorProto.DataType.Name(number).lower() if known else f"element type {number}"
-        raise NotFeedable(f"input {value.name!r} is a tensor of {name}; the harness feeds numbers alone")
+        raise NotFeedable(f"{UNFED}{value.name!r} is a tensor of {name}; the harness feeds numbers alone")
     return WORDS[number]
 
 

@@ -157,6 +157,28 @@ def test_a_registry_that_answers_is_told_from_one_that_does_not(answers: Callabl
         assert (caught.value.unreachable, caught.value.begun) == (unreachable, False)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Head "https://r.example/v2/a/manifests/1": no basic auth credentials',
+        'Head "https://r.example/v2/a/manifests/1": unauthorized',
+        "Get https://r.example/v2/a/manifests/1: unauthorized: incorrect username or password",
+        'Head "https://r.example/v2/a/manifests/1": denied: Your authorization token has expired.',
+    ],
+)
+def test_a_registry_that_wants_a_login_of_docker_20_10_has_answered(
+    answers: Callable[..., None], said: str
+) -> None:
+    answers(create=(500, {"message": "dial tcp: lookup denied.example: no such host"}))
+    with pytest.raises(ImageRefused) as caught:
+        pull_image("denied.example/a:1", "linux/amd64")
+    assert caught.value.unreachable
+    answers(create=(500, {"message": said}))
+    with pytest.raises(ImageRefused, match=r"wants a `docker login`$") as caught:
+        pull_image("r.example/a:1", "linux/amd64")
+    assert not caught.value.unreachable
+
+
 def test_a_pull_that_fails_in_its_middle_is_told_from_a_daemon_that_goes(
     answers: Callable[..., None],
 ) -> None:
