@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import difflib
 import functools
 import hashlib
@@ -44,13 +43,6 @@ _LONGEST_NUMBER = 100
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-@dataclass(frozen=True)
-class Date:
-    """A date that YAML made of unquoted text; no type of JSON Schema accepts it."""
-
-    value: dt.date
-
-
 @dataclass(frozen=True, order=True)
 class Problem:
     """One thing wrong, at a line; `place` is the field it is about."""
@@ -73,13 +65,16 @@ class Document:
 
     def line(self, place: Place) -> int:
         """Return the line of a field's value, or of the nearest thing around it."""
-        around = (place[:end] for end in range(len(place), -1, -1))
-        return next((self.value_lines[each] for each in around if each in self.value_lines), 1)
+        return _nearest(self.value_lines, place)
 
     def key_line(self, place: Place) -> int:
         """Return the line of a field's name, or of the name of the nearest thing around it."""
-        around = (place[:end] for end in range(len(place), -1, -1))
-        return next((self.key_lines[each] for each in around if each in self.key_lines), 1)
+        return _nearest(self.key_lines, place)
+
+
+def _nearest(lines: Mapping[Place, int], place: Place) -> int:
+    around = (place[:end] for end in range(len(place), -1, -1))
+    return next((lines[each] for each in around if each in lines), 1)
 
 
 def read_document(path: Path, *, start: str) -> Document:
@@ -94,7 +89,9 @@ def read_document(path: Path, *, start: str) -> Document:
             raise HandledError(f"{path}: is empty; it needs {start}")
         data = reader.plain(node, ())
     except yaml.MarkedYAMLError as error:
-        raise HandledError(_syntax(path, text, error)) from error
+        mark = error.problem_mark or error.context_mark
+        said = " ".join(filter(None, (error.problem, error.context)))
+        raise HandledError(f"{path}:{mark.line + 1 if mark else 1}: is not YAML: {said}") from error
     except RecursionError as error:
         raise HandledError(f"{path}: is nested too deeply to be read; write it flatter") from error
     except yaml.reader.ReaderError as error:
@@ -132,23 +129,8 @@ def _text(path: Path) -> str:
         ) from error
 
 
-def _syntax(path: Path, text: str, error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark or error.context_mark
-    line = mark.line + 1 if mark else 1
-    lines = text.splitlines()
-    if line <= len(lines) and "\t" in lines[line - 1]:
-        return f"{path}:{line}: holds a tab, which YAML does not take as indentation; use spaces"
-    return f"{path}:{line}: is not YAML: {error.problem}{' ' + error.context if error.context else ''}"
-
-
 def _line(node: Node) -> int:
     return int(node.start_mark.line) + 1
-
-
-def _written(text: str) -> str:
-    """Return the first control character of a text, as Unicode calls it."""
-    found = _CONTROL.search(text)
-    return f"the control character U+{ord(found.group()) if found else 0:04X}"
 
 
 class _Reader:
@@ -188,9 +170,7 @@ class _Reader:
                 continue
             key = str(key_node.value)
             if _CONTROL.search(key):
-                self._problem(
-                    key_node, place, f"has a field name with {_written(key)}; delete that character"
-                )
+                self._problem(key_node, place, "has a field name with a control character; delete it")
                 continue
             inner = (*place, key)
             if key in plain:
@@ -207,23 +187,23 @@ class _Reader:
     def _scalar(self, node: Node, place: Place) -> Any:  # noqa: ANN401  (whatever the file holds)
         self.raw[place] = str(node.value)
         if _CONTROL.search(node.value):
-            self._problem(node, place, f"holds {_written(node.value)}; delete that character")
+            self._problem(node, place, "holds a control character; delete it")
             return None
+        # A date is text, as in JSON.
+        if node.tag.endswith(":timestamp"):
+            return node.value
         if len(node.value) > _LONGEST_NUMBER and not node.tag.endswith(":str"):
             self._problem(node, place, f"is a number of {len(node.value)} characters; put text in quotes")
             return None
         try:
             value = self._constructor.construct_object(node)
         # A tag on a value of another kind raises any of these.
-        except (ConstructorError, LookupError, AttributeError, ArithmeticError):
+        except (ConstructorError, LookupError, AttributeError, ArithmeticError, ValueError):
             self._problem(node, place, f"has the tag {node.tag}, which means nothing here; delete the tag")
-        except ValueError:
-            sentence = f'reads as a date that does not exist; put it in quotes: "{node.value}"'
-            self._problem(node, place, sentence)
         else:
             if isinstance(value, float) and not math.isfinite(value):
                 self._problem(node, place, f"is {node.value}; give a finite number")
-            return Date(value) if isinstance(value, dt.date) else value
+            return value
         return None
 
     def _problem(self, node: Node, place: Place, sentence: str) -> None:
@@ -401,7 +381,6 @@ def _kind_of(value: object) -> str:
         (float, "a number"),
         (list, "a list"),
         (dict, "a mapping"),
-        (Date, "a date"),
     )
     return next((name for kind, name in table if isinstance(value, kind)), "of no usable type")
 

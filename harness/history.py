@@ -16,16 +16,18 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from msgspec import Struct
+
 from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
 from harness.judge.cell import Judged
-from harness.record.from_json import check_schema, decode
+from harness.record.from_json import check_schema, decode, plain
 from harness.record.outcome import Stamps
 from harness.record.store import write_files
 from harness.words import GOOD, UNJUDGED, Class
@@ -64,8 +66,7 @@ class Stack:
         return (self.compute_capability, self.device) if self.compute_capability else None
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True, rename={"cls": "class"}, omit_defaults=True):
     """One cell in one run; `subject` is short for the hashes of model and recipe, `stack` an index.
 
     clock: that of the median where it is another than launches have, for only like medians are compared.
@@ -181,26 +182,17 @@ def _entry(result: Judged, stack: int) -> Entry:
 
 
 def to_text(record: RunRecord) -> str:
-    """Return the file's text: a stack or a cell a line, sorted."""
-    head = {"schema": HISTORY_SCHEMA, "run": record.run, "when": record.when}
-    lines = ",\n".join(f"{json.dumps(key)}: {_line(entry)}" for key, entry in sorted(record.cells.items()))
-    stacks = ",\n".join(json.dumps(asdict(stack)) for stack in record.stacks)
-    return f'{json.dumps(head)[:-1]},\n"stacks": [\n{stacks}\n],\n"cells": {{\n{lines}\n}}}}\n'
-
-
-def _line(entry: Entry) -> str:
-    data = {"class" if name == "cls" else name: value for name, value in asdict(entry).items()}
-    return json.dumps({name: value for name, value in data.items() if value is not None})
+    """Return the file's text."""
+    return json.dumps({"schema": HISTORY_SCHEMA, **plain(record)}) + "\n"
 
 
 def from_text(text: str) -> RunRecord:
     """Rebuild a record; raises ValueError, KeyError or TypeError for another text."""
     data = parse_json(text)
     check_schema(data, HISTORY_SCHEMA)
-    if not _is_time(data["when"]):
-        raise ValueError(f"{data['when']!r:.60} is no time")
-    cells = {key: {**entry, "cls": entry["class"]} for key, entry in data["cells"].items()}
-    record = decode(RunRecord, {**data, "cells": cells})
+    record = decode(RunRecord, data)
+    if not _is_time(record.when):
+        raise ValueError(f"{record.when!r:.60} is no time")
     for entry in record.cells.values():
         record.stacks[entry.stack]
     return record
@@ -304,15 +296,14 @@ class _Seen:
         return self.entry.cls, self.entry.signature
 
     def is_past_of(self, other: _Seen) -> bool:
-        """Tell whether it is of the same model and recipe, and not of another GPU."""
-        one_gpu = self.stack.gpu == other.stack.gpu or not (self.stack.gpu and other.stack.gpu)
-        return one_gpu and self.entry.subject == other.entry.subject
+        """Tell whether it is not of another GPU."""
+        return self.stack.gpu == other.stack.gpu or not (self.stack.gpu and other.stack.gpu)
 
 
 def histories(
     runs: Sequence[RunRecord],
-    subjects: Mapping[str, str] | None = None,
-    shown: Mapping[str, str] | None = None,
+    subjects: Mapping[str, str],
+    shown: Mapping[str, str],
 ) -> dict[str, CellHistory]:
     """Return the history of every cell that was ever run, by cell id; `runs` are the oldest first.
 
@@ -323,10 +314,10 @@ def histories(
     by_cell: dict[str, list[_Seen]] = {}
     for run in runs:
         for key, entry in run.cells.items():
-            if subjects is None or subjects.get(key) == entry.subject:
+            if subjects.get(key) == entry.subject:
                 seen = _Seen(run.run, run.when, entry, run.stacks[entry.stack])
                 by_cell.setdefault(key, []).append(seen)
-    return {key: _history(seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
+    return {key: _history(seen, shown.get(key)) for key, seen in by_cell.items()}
 
 
 def _history(seen: list[_Seen], shown: str | None) -> CellHistory:

@@ -233,8 +233,7 @@ def _told(each: Finding) -> Iterator[str]:
         yield f"  line {each.where}{more}: {clip(' '.join(each.message.split()), _QUOTED)}"
     yield from _wrapped("means", each.cause)
     yield from _wrapped("where", _place(each))
-    for part in () if _single(each) else each.parts:
-        yield f"             {clip(part.name, 200)}{f'  ({part.how})' if part.how else ''}"
+    yield from (f"             {clip(part, 200)}" for part in each.parts)
     yield from _wrapped("versions", each.versions)
     yield from _wrapped("do", each.advice)
     yield from _wrapped("harmless?", each.harmless_where)
@@ -245,16 +244,9 @@ def _place(each: Finding) -> str:
     if each.operator in (INPUT, MODEL):
         return f"{each.operator} {each.node}".strip()
     node = each.node and f"node {each.node}"
-    if _single(each):
-        node = f"{clip(each.node, 200)} ({each.parts[0].how})"
-    elif each.parts:
+    if each.parts:
         node = f"the layer {clip(each.node, 200)}, whose parts are"
     return ", ".join(filter(None, (each.operator and f"operator {each.operator}", node)))
-
-
-def _single(each: Finding) -> bool:
-    """Tell whether the one part of a layer is all of its name."""
-    return [part.name for part in each.parts] == [each.node]
 
 
 def _wrapped(label: str, text: str) -> list[str]:

@@ -359,10 +359,6 @@ def ways_round(
     )
 
 
-def _untried(cell: Known) -> bool:
-    return cell.cls is Class.NOT_RUN and not cell.basis
-
-
 def _works(cell: Known) -> bool:
     return cell.stands in GOOD
 

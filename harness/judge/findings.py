@@ -15,7 +15,7 @@ from harness.judge.complaints import INPUT, MODEL
 from harness.judge.diagnosis import Hit, Texts, diagnosis_of, hits, searched
 from harness.judge.logs import Said, read_log
 from harness.judge.signatures import Signature, load_signatures
-from harness.layers.names import FusedNode, taken_apart
+from harness.layers.names import taken_apart
 from harness.text import clip
 
 #: The version of TensorRT in a log: in words, in trtexec's banner, or as the number of a library.
@@ -73,7 +73,7 @@ class Finding:
     harmless_where: str = ""
     links: tuple[str, ...] = ()
     others: int = 0
-    parts: tuple[FusedNode, ...] = ()
+    parts: tuple[str, ...] = ()
 
     @property
     def harmless(self) -> bool:

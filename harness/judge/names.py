@@ -12,7 +12,6 @@ import onnx
 from packaging.version import Version
 
 from harness.document import read_document
-from harness.judge.signatures import load_signatures
 from harness.matrix.interface import interfaces, numbers
 from harness.matrix.operators import imported_since, operator_tables
 
@@ -65,20 +64,6 @@ def load_names() -> tuple[NameRow, ...]:
 def by_name() -> Mapping[str, NameRow]:
     """Return the row of each name."""
     return {name: row for row in load_names() for name in row.names}
-
-
-@lru_cache
-def replaced() -> dict[str, list[tuple[str, str, str]]]:
-    """Return, by the signature of the failure that they end in, names that are gone, the new ones and NVIDIA's page."""
-    return {
-        signature: [
-            (name, row.now, row.url)
-            for row in load_names()
-            if row.signature == signature
-            for name in row.names
-        ]
-        for signature in (each.id for each in load_signatures() if each.ends)
-    }
 
 
 def named(name: str) -> NameRow | None:

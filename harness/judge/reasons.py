@@ -329,7 +329,6 @@ def _layouts(combination: Combination) -> tuple[str, ...]:
 # ---- the layers of a verbose build log
 
 _REFORMAT = "Reformatting CopyNode for "
-_NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True)
@@ -413,11 +412,9 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
 
 
 def _kernel(layer: Layer) -> str:
-    """Return the kernel's name; of one without, its runner and its number, which 7.x to 8.3 print as a decimal."""
-    if _NUMBER.fullmatch(layer.tactic):
-        number = int(layer.tactic, 16 if "x" in layer.tactic else 10)
-        return f"{layer.type} {number % (1 << 64):#x}"
-    return layer.tactic
+    """Return the kernel's name; of one without, its runner and its number."""
+    numbered = layer.tactic.startswith("0x")
+    return f"{layer.type} {int(layer.tactic, 16):#x}" if numbered else layer.tactic
 
 
 def _lacking(name: str, about: Tactics | None) -> Reason | None:
@@ -459,13 +456,13 @@ def _differs(change: LayerChange) -> bool:
 def _key(name: str) -> str:
     """Return the part of a layer's name that versions share: the last node of a chain; without PWN(...)."""
     last = name if names.is_region(name) else names.split(name, (" + ",))[-1]
-    return ", ".join(each.name for each in names.taken_apart(last)) if "PWN(" in last else last
+    return ", ".join(names.taken_apart(last)) if "PWN(" in last else last
 
 
 def _ends(name: str) -> tuple[str, str]:
     """Return the first and the last node of a chain `a + b + c`, or of a region `{ForeignNode[a...c]}`."""
     parts = names.taken_apart(name)
-    return (parts[0].name, parts[-1].name) if parts else (name, name)
+    return (parts[0], parts[-1]) if parts else (name, name)
 
 
 def _rank(layer: BuiltLayer | None) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 #: The name of a compiled region begins and ends so.
 BEGIN, END = "{ForeignNode[", "]}"
@@ -15,22 +14,7 @@ POINTWISE = re.compile(r"\APWN\((?P<inside>[\s\S]*)\)\Z", re.ASCII)
 #: The builder's label of a fusion, before the names of its layers.
 LABEL = re.compile(r"\A(?!\w*(?:Error|Exception|Warning): )[A-Za-z0-9][\w -]{0,40}: (?=\S)", re.ASCII)
 COPY = re.compile(r"\AReformatting CopyNode for (?:Input|Output) Tensor \d+ to ", re.ASCII)
-#: The meaning of a name's form.
-FORMS = (
-    (re.compile(r"\Anode_of_", re.ASCII), "a node without a name, called by its first output"),
-    (re.compile(r"\A__my|_myl\d", re.ASCII), "a name that the graph compiler made; no node has it"),
-    (re.compile(r"\A\(Unnamed Layer", re.ASCII), "a layer of the parser's own; no node has this name"),
-    (re.compile(r"QuantizeLinear|_quantize|_quantized\Z", re.ASCII), "quantises, or is quantised"),
-)
 MOST_PARTS, LONGEST_NAME, DEEPEST = 40, 3000, 20
-
-
-@dataclass(frozen=True)
-class FusedNode:
-    """A node in the name of a fused layer, and how it comes to be there."""
-
-    name: str
-    how: str = ""
 
 
 def is_region(name: str) -> bool:
@@ -49,36 +33,28 @@ def is_compiled(name: str) -> bool:
     return bool(_COMPILED.search(name))
 
 
-def taken_apart(name: str) -> tuple[FusedNode, ...]:
+def taken_apart(name: str) -> tuple[str, ...]:
     """Return the nodes in the name of a fused layer; () for the name of a node."""
-    parts = _parts(name[:LONGEST_NAME], "", 0) if name else ()
-    return parts if len(parts) > 1 or any(part.how for part in parts) else ()
+    parts = _parts(name[:LONGEST_NAME], 0)
+    return parts if len(parts) > 1 or is_region(name) or name.startswith("PWN(") else ()
 
 
-def _parts(name: str, how: str, depth: int) -> tuple[FusedNode, ...]:
+def _parts(name: str, depth: int) -> tuple[str, ...]:
     text = LABEL.sub("", COPY.sub("", name.strip()))
-    inside = _inside(text, how) if depth < DEEPEST else None
-    if inside is not None:
-        return tuple(part for one, why in inside for part in _parts(one, why, depth + 1))[:MOST_PARTS]
-    form = next((said for pattern, said in FORMS if pattern.search(text)), "")
-    return (FusedNode(text, "; ".join(filter(None, (how, form)))),)
+    inside = _inside(text) if depth < DEEPEST else [text]
+    if inside == [text]:
+        return (text,)
+    return tuple(part for one in inside for part in _parts(one, depth + 1))[:MOST_PARTS]
 
 
-def _inside(text: str, how: str) -> list[tuple[str, str]] | None:
-    """Return the names that a name is made of, each with how it comes to be there; None for the name of one node."""
+def _inside(text: str) -> list[str]:
+    """Return the names that a name is made of."""
     region, pointwise = REGION.search(text), POINTWISE.search(text)
-    ends = split(region["ends"].replace("...", " ... ", 1), (" ... ",)) if region else []
-    if ends[1:]:
-        return [
-            (ends[0], "the region begins here"),
-            ("".join(ends[1:]), "and ends here; all between is in it"),
-        ]
-    if ends:
-        return [(ends[0], "the region")]
+    if region:
+        first, _, last = region["ends"].partition("...")
+        return [each for each in (first, last) if each]
     merged = split(text, (" + ", " || ", " -> "))
-    if merged[1:]:
-        return [(one, how) for one in merged]
-    return [(one, "pointwise, merged") for one in split(pointwise["inside"], (", ",))] if pointwise else None
+    return split(pointwise["inside"], (", ",)) if pointwise and not merged[1:] else merged
 
 
 def split(text: str, signs: tuple[str, ...]) -> list[str]:

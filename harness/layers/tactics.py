@@ -11,7 +11,7 @@ TensorRT 8.5 to 10.x print, for a layer and each combination of formats that it 
     Skipping CaskFlattenConvolution: No valid tactics for /conv/Conv               (10.x)
     >>>>>>>>>>>>>>> Chose Runner Type: CaskConvolution Tactic: 0x3e52
 
-A name may be missing from the first line (8.0 to 8.4); the runner's line then has it. Up to 8.5 a kernel is named on a
+Up to 8.5 a kernel is named on a
 line of its own, `/conv/Conv Set Tactic Name: volta_... Tactic: 0x3e52`, and timed on the next. A tactic that failed
 takes `inf`, or 3.40282e+38. Late 10.x partitions the graph in several ways and prices each; the engine is one of them.
 A time that it knows from another way is one line: `/conv/Conv [Int8(...) -> Float(...)] got cached result:
@@ -50,7 +50,6 @@ _FORMATS = re.compile(r"\* Autotuning (?P<what>format combination|Reformat): ?(?
 _CACHED = re.compile(
     r"\[(?P<formats>[^\[\]]{0,4000})\] got cached result: \w{1,80}, tactic (?P<id>\w{1,20}), (?P<ms>\S{1,20}) ms"
 )
-_RUNNER = re.compile(r"- Timing Runner: (?P<layer>.{1,2000}) \((?P<runner>\w{1,80})(?:\[0x\w{1,20}\])?\)")
 _REFUSED = re.compile(
     r" has no valid tactics for this config|Skipping \w{1,80}: No valid tactics for "
     r"|Skipping tactic \S{1,20} due to exception"
@@ -87,7 +86,7 @@ _WHOLE = re.compile(
 )
 #: A line without any of these words tells of no tactic.
 _SPOKEN = re.compile(
-    "Autotuning|Timing Runner|Tactic|tactics|Skipping t|cached result|"
+    "Autotuning|Tactic|tactics|Skipping t|cached result|"
     "Computing |Adding ref|Starting C|Name: |Fusing |Selected Device: |any implementation |"
     r"(?:Cast|Linear|Identity)\] (?:in|out)puts: "
 )
@@ -189,10 +188,9 @@ class TacticsReader:
     def __init__(self) -> None:
         self._build = BuildLog()
         self._layer = ""
-        # Whether a block of conversions began, and whether the combination at hand is one; whether blocks name layers.
+        # Whether a block of conversions began, and whether the combination at hand is one.
         self._conversions = False
         self._pricing = False
-        self._named = False
         # The node that the block of conversions is the price of.
         self._node = ""
         self._open: _Open | None = None
@@ -227,7 +225,8 @@ class TacticsReader:
                 take(found)
                 return
         if self._open is not None:
-            self._runner(line, self._open)
+            self._open.refused += bool(_REFUSED.search(line))
+            self._open.memory |= bool(_MEMORY.search(line))
 
     def _formats(self, found: re.Match[str]) -> None:
         self._combination(found["formats"], pricing=self._conversions or found["what"] == "Reformat")
@@ -238,7 +237,6 @@ class TacticsReader:
         self._conversions = bool(found["reformat"])
         self._node = (found["node"] or "").strip()[:_NAME]
         layer = "" if self._conversions else (found["layer"] or "").strip()[:_NAME]
-        self._named = bool(layer)
         self._begin(layer)
 
     def _cached(self, found: re.Match[str]) -> None:
@@ -301,16 +299,6 @@ class TacticsReader:
     def _name(self, tactic: str, name: str) -> None:
         if len(self._names) < _PRICES:
             self._names[tactic] = name
-
-    def _runner(self, line: str, now: _Open) -> None:
-        if found := _RUNNER.search(line):
-            layer = found["layer"][:_NAME]
-            if not self._pricing and not self._named and layer != self._layer:
-                self._begin(layer)
-        elif _REFUSED.search(line):
-            now.refused += 1
-        elif _MEMORY.search(line):
-            now.memory = True
 
     def _close(self) -> None:
         if self._open is None:

@@ -19,8 +19,6 @@ from harness.text import listed
 from harness.words import GOOD, SHOWS_NO_FAILURE, UNJUDGED, Basis, Engine, Role
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
-_PLATFORMS = {None: "", "jetson": "on Jetson", "linux/amd64": "on x86-64", "linux/arm64": "on arm64"}
-_BOUNDS = {">=": "from", "<": "before", "==": "", "<=": "to", ">": "after", "!=": "not"}
 _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
 _MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
@@ -280,14 +278,9 @@ def range_of(claim: Expectation) -> str:
     """Return the versions that a claim is about, with product and platform."""
     where = (
         ENGINES[claim.engine].product,
-        _PLATFORMS.get(claim.platform, f"on {claim.platform}"),
-        " ".join(map(_bound, claim.versions.split(","))) if claim.versions else claim.on_versions,
+        f"on {claim.platform}" if claim.platform else "",
+        claim.on_versions,
         f"on SM {claim.compute_capability}" if claim.compute_capability else "",
         f"({', '.join(claim.targets)})" if claim.targets else "",
     )
     return " ".join(filter(None, where))
-
-
-def _bound(part: str) -> str:
-    found = re.fullmatch(r"\s*([<>=!~]+)\s*(\S+)\s*", part)
-    return f"{_BOUNDS.get(found[1], found[1])} {found[2]}".strip() if found else part

@@ -186,7 +186,6 @@ def _words(further: Sequence[Sequence[str]], models: Mapping[str, bytes]) -> dic
         "counted": COUNTED,
         "generations": {each.capability: each.architecture for each in GENERATIONS},
         "roles": {str(role): name for role, name in ROLES.items()},
-        "replaced": names.replaced(),
         "removed": [[each.name, each.first, each.gone, each.signature, each.now] for each in names.ended()],
         "states": STATES,
         "ends": [{**each.ends, "signature": each.id} for each in load_signatures() if each.ends],

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from harness.case import Case, Link, Variant, effective_name, model_sha256
-from harness.case.graph_reader import inferred
+from harness.case.graph_reader import Extents, GraphReader, inferred
 from harness.judge.cell import describe_recipe
 from harness.known.claim import gpus_said
 from harness.known.model import GraphView, Known, NodeView, TargetView, VariantView
@@ -22,6 +22,7 @@ from harness.words import Class, Precision, Typing
 
 #: A graph of more nodes is not listed.
 MOST_NODES = 300
+_QDQ = frozenset({"QuantizeLinear", "DequantizeLinear"})
 _ATTENTION = frozenset({"Attention", "MultiHeadAttention", "Softmax"})
 
 
@@ -121,6 +122,7 @@ def _needs(target: Target) -> str:
 def variant_view(case: Case, variant: Variant, model: bytes | None, cells: Sequence[Known]) -> VariantView:
     """Return the row of a variant; `model` is serialised, None if it cannot be made."""
     graph = graph_of(model) if model else GraphView()
+    tags = _tags(variant, graph)
     return VariantView(
         case=case.name,
         name=variant.name,
@@ -133,8 +135,8 @@ def variant_view(case: Case, variant: Variant, model: bytes | None, cells: Seque
         recipe_sha256=variant.recipe_sha256,
         model_sha256=model_sha256(model) if model else "",
         claims=variant.expectations,
-        tags=_tags(variant, graph),
-        topics=_topics(case, variant, graph, cells),
+        tags=tags,
+        topics=_topics(case, tags, graph, cells),
         graph=graph,
     )
 
@@ -146,15 +148,11 @@ def _wanted(variant: Variant, model: bytes | None) -> tuple[tuple[str, Precision
     return wished(variant, asked(onnx.load_model_from_string(model))) if model else ()
 
 
-def _quantised(graph: GraphView) -> bool:
-    return not {"QuantizeLinear", "DequantizeLinear"}.isdisjoint(node.op for node in graph.nodes)
-
-
 def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
     """Return a variant's own tags, and those of its recipe and graph."""
     recipe = variant.recipe
     found = {
-        "qdq": _quantised(graph),
+        "qdq": not _QDQ.isdisjoint(node.op for node in graph.nodes),
         "calibrated": recipe.calibrator is not None,
         "plugin": recipe.plugin is not None,
         "fp16": "FP16" in recipe.flags,
@@ -163,13 +161,13 @@ def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
     return (*variant.tags, *(tag for tag, true in found.items() if true))
 
 
-def _topics(case: Case, variant: Variant, graph: GraphView, cells: Sequence[Known]) -> tuple[str, ...]:
+def _topics(case: Case, tags: Sequence[str], graph: GraphView, cells: Sequence[Known]) -> tuple[str, ...]:
     """Return the topics that readers filter rows by."""
     half = any(kind.startswith("float16") for kind in graph.types.values())
     found = {
-        "calibrated INT8": variant.recipe.calibrator is not None,
-        "Q/DQ": _quantised(graph),
-        "FP16": half or "FP16" in variant.recipe.flags,
+        "calibrated INT8": "calibrated" in tags,
+        "Q/DQ": "qdq" in tags,
+        "FP16": half or "fp16" in tags,
         "attention": not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
         **dict.fromkeys(case.topics, True),
         "API": any(cell.stands is Class.API_REMOVED for cell in cells),
@@ -186,35 +184,18 @@ def graph_of(model: bytes) -> GraphView:
     except DecodeError:
         return GraphView()
     graph = inferred(plain)
-    constants = {entry.name for entry in graph.initializer}
+    reader = GraphReader(graph)
     nodes = tuple(
         NodeView(effective_name(node), node.op_type, tuple(node.input), tuple(node.output))
         for node in graph.node
     )
-    inputs, outputs = (tuple(info.name for info in ends) for ends in (graph.input, graph.output))
-    fed = tuple(name for name in inputs if name not in constants)
-    return GraphView(nodes, fed, outputs, _types(graph, nodes))
+    fed = tuple(info.name for info in graph.input if info.name in reader.inputs)
+    used = {name for node in nodes for name in (*node.inputs, *node.outputs)} & reader.types.keys()
+    types = {name: _said(reader.types[name], reader.shapes.get(name, ())) for name in sorted(used)}
+    return GraphView(nodes, fed, tuple(info.name for info in graph.output), types)
 
 
-def _types(graph: onnx.GraphProto, nodes: Iterable[NodeView]) -> dict[str, str]:
-    """Return the types of the values that nodes use, as far as they are known."""
-    values = {info.name: _type(info.type) for info in (*graph.input, *graph.output, *graph.value_info)}
-    values |= {entry.name: _said(entry.data_type, map(str, entry.dims)) for entry in graph.initializer}
-    used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
-    return {name: values[name] for name in sorted(used & values.keys()) if values[name]}
-
-
-def _type(found: onnx.TypeProto) -> str:
-    tensor = found.tensor_type
-    sizes = (
-        size.dim_param or (str(size.dim_value) if size.HasField("dim_value") else "?")
-        for size in tensor.shape.dim
-    )
-    return _said(tensor.elem_type, sizes)
-
-
-def _said(kind: int, sizes: Iterable[str]) -> str:
-    if kind == TensorProto.UNDEFINED:
-        return ""
+def _said(kind: int, sizes: Extents) -> str:
     name = TensorProto.DataType.Name(kind).lower()
-    return f"{'float32' if name == 'float' else name} {'x'.join(sizes) or 'scalar'}"
+    shape = "x".join("?" if each is None else str(each) for each in sizes)
+    return f"{'float32' if name == 'float' else name} {shape or 'scalar'}"

@@ -21,7 +21,7 @@ from harness.history import read_history, update_history
 from harness.known.claim import says
 from harness.known.further import Further
 from harness.known.listed import Objection
-from harness.known.model import Known, OnGpu, TargetView
+from harness.known.model import Known, TargetView
 from harness.matrix import Matrix
 from harness.record.from_json import plain
 from harness.record.store import SUITES, Store, write_files
@@ -185,7 +185,7 @@ COLUMNS = (
     *("cell", "case", "variant", "target", "engine", "version", "platform"),
     *("class", "basis", "verdict", "bucket", "signature", "precision", "flaky", "failed_phase"),
     *("claim", "claim_source", "build_s", "engine_bytes", "median_ms", "p95_ms", "samples"),
-    *("gpu", "compute_capability", "by_gpu", "run", "when", "reason"),
+    *("gpu", "compute_capability", "run", "when", "reason"),
 )
 #: Signs that start a formula in spreadsheets; https://owasp.org/www-community/attacks/CSV_Injection
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -214,16 +214,8 @@ def _row(cell: Known, target: TargetView, claim: Expectation | None) -> tuple[ob
         *((says(claim), claim.source.url if claim.source else None) if claim else (None, None)),
         *(cell.phases.get("build"), cell.engine_bytes),
         *((latency.median, latency.p95, latency.n) if latency else (None, None, None)),
-        *(gpu[1], gpu[0], "; ".join(map(_on_gpu, cell.by_gpu)), cell.stamps, cell.when, cell.reason),
+        *(gpu[1], gpu[0], cell.stamps, cell.when, cell.reason),
     )
-
-
-def _on_gpu(result: OnGpu) -> str:
-    """Return the class and verdict on one GPU: "7.5 Tesla T4, driver 535.1: build_failed, known_failure"."""
-    driver = f", driver {result.driver}" if result.driver else ""
-    where = f"{result.compute_capability} {result.gpu}{driver}" if result.key else "no GPU"
-    time = f", {result.median_ms:g} ms" if result.median_ms is not None else ""
-    return f"{where}: {result.cls}, {result.verdict}{time}"
 
 
 #: Most texts of a row are those of its neighbours.

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from harness.history import LEAST, MOST, NEEDED, CellHistory, RunRecord, Stack, histories, judge_latency
 from harness.words import Class
@@ -18,12 +19,13 @@ DRIVER = dataclasses.replace(STACK, driver="580.1")
 T4 = dataclasses.replace(STACK, device="Tesla T4", compute_capability="7.5")
 NEWER = dataclasses.replace(T4, driver="580.95")
 L4 = dataclasses.replace(STACK, device="NVIDIA L4", compute_capability="8.9")
+SUBJECTS = {CELL: "m-r"}
 BARE = dataclasses.replace(STACK, device="Xeon", driver="")
 
 
 def past(records: tuple[RunRecord, ...]) -> CellHistory:
     """Return the history of the one cell."""
-    return histories(records)[CELL]
+    return histories(records, {CELL: records[-1].cells[CELL].subject}, {})[CELL]
 
 
 @pytest.mark.parametrize(
@@ -104,13 +106,13 @@ def test_another_model_or_recipe_begins_anew() -> None:
     old, new = runs([BUILD] * 4, subject="old"), runs([OK] * 6, subject="new")[4:]
     found = past((*old, *new))
     assert (found.event, found.since, found.fixed_since) == ("steady", day(4), None)
-    assert histories(old, {CELL: "new"}) == {}
+    assert histories(old, {CELL: "new"}, {}) == {}
 
 
 def test_a_later_run_that_does_not_speak_for_the_cell_is_no_change() -> None:
     """A machine without a GPU that only builds a model which another machine ran: the run still speaks."""
     records = runs([OK, OK, BUILT], [STACK, STACK, OTHER])
-    found = histories(records, shown={CELL: "r1"})[CELL]
+    found = histories(records, SUBJECTS, {CELL: "r1"})[CELL]
     assert (found.event, found.since) == ("steady", day(0))
     assert past(records).event == "changed"
 
@@ -118,7 +120,7 @@ def test_a_later_run_that_does_not_speak_for_the_cell_is_no_change() -> None:
 def test_each_gpu_has_a_past_of_its_own() -> None:
     """A T4 that fails between an L4's successes is neither flaky nor a failure that came and went."""
     records = runs([OK, BUILD, OK, BUILD], [L4, T4, L4, T4])
-    (t4, l4) = (histories(records, shown={CELL: run})[CELL] for run in ("r3", "r2"))
+    (t4, l4) = (histories(records, SUBJECTS, {CELL: run})[CELL] for run in ("r3", "r2"))
     assert (t4.event, t4.since, t4.first_seen, t4.flaky) == ("steady", day(1), day(1), ())
     assert (l4.event, l4.since, l4.fixed_since, l4.flaky) == ("steady", day(0), None, ())
 
@@ -138,7 +140,7 @@ def test_a_latency_by_graph_is_not_held_to_one_by_launches() -> None:
     records = runs([OK] * (NEEDED + 1), medians=[0.9] * NEEDED + [0.4])
     assert past(records).latency
     (cell,) = records[-1].cells
-    by_graph = dataclasses.replace(records[-1].cells[cell], clock="cuda_graph")
+    by_graph = structs.replace(records[-1].cells[cell], clock="cuda_graph")
     assert past((*records[:-1], dataclasses.replace(records[-1], cells={cell: by_graph}))).latency is None
 
 

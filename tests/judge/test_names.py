@@ -10,13 +10,14 @@ import pytest
 
 from harness.judge.findings import explain
 from harness.judge.logs import lacked_name
-from harness.judge.names import by_name, load_names, named, read_since, removed, replaced
+from harness.judge.names import by_name, load_names, named, read_since, removed
 from harness.judge.signatures import load_signatures
 
 pytestmark = pytest.mark.unit
 
 CAPABILITIES = Path(__file__).parents[1] / "contract" / "data" / "capabilities.tsv"
-CALLS = [call for calls in replaced().values() for call in calls]
+ENDED = {each.id for each in load_signatures() if each.ends}
+CALLS = [(name, row.now, row.url) for row in load_names() if row.signature in ENDED for name in row.names]
 
 
 def columns(name: str) -> dict[str, str]:

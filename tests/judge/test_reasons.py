@@ -266,9 +266,3 @@ def test_a_region_that_was_only_slower_may_be_finer_inside() -> None:
     known = [line for line in PARTITIONED if "insufficient memory" not in line]
     (region,) = built_layers(read_tactics(known))
     assert (region.precision, region.reason) == ("fp32", None)
-
-
-def test_a_tactic_that_an_older_log_counts_below_zero_is_told_as_later_ones_are() -> None:
-    layer = "Layer(CaskConvolution): c, Tactic: -3360065831133338131, x[Float(3,8,8)] -> y[Float(4,8,8)]"
-    (conv,) = built_layers(read_tactics([layer]))
-    assert conv.tactic == "CaskConvolution 0xd15ea5edd15ea5ed"

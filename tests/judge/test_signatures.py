@@ -16,7 +16,6 @@ from harness.judge.diagnosis import diagnose
 from harness.judge.names import OWNER
 from harness.judge.signatures import GROUP, SIGNATURES, javascript, load_signatures, load_texts
 from harness.known.cell import in_general
-from harness.layers.names import FORMS
 from harness.record.outcome import Node
 from harness.report.page import _FINDERS
 from tests.judge.said import BUILD_FAILED, outcome
@@ -205,7 +204,7 @@ def test_the_patterns_that_are_shipped_mean_the_same_in_javascript() -> None:
         for found in (pattern.regex, pattern.near, pattern.unless)
         if found
     ]
-    every += [*logs.PREFIXES, *logs.LACKING, *(found for found, _ in FORMS), OWNER, *_FINDERS.values()]
+    every += [*logs.PREFIXES, *logs.LACKING, OWNER, *_FINDERS.values()]
     assert {each.pattern: said for each in every if (said := unportable(each.pattern))} == {}
 
 

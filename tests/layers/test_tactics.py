@@ -101,10 +101,10 @@ def test_layers_whose_weights_lost_their_q_and_dq_are_known() -> None:
     assert read_tactics(NO_KERNEL).unquantised == set()
 
 
-def test_the_layer_of_an_older_log_is_named_by_its_runner() -> None:
+def test_a_time_of_zero_was_not_measured() -> None:
     build = read_tactics(
         [
-            "=============== Computing costs for ",
+            "=============== Computing costs for conv (one)",
             "*************** Autotuning format combination: Float(4,2,1) -> Float(4,2,1) ***************",
             "--------------- Timing Runner: conv (one) (CaskConvolution)",
             "Tactic: 17 Time: 0",
@@ -115,42 +115,15 @@ def test_the_layer_of_an_older_log_is_named_by_its_runner() -> None:
             "Tactic: 17 Time: 0",
         ]
     )
-    # A time of zero was not measured.
     assert [(each.time_us, each.tactic) for each in build.layers["conv (one)"]] == [(500.0, "18"), (None, "")]
 
 
-def test_a_log_without_the_heads_of_blocks_is_read_by_its_runners() -> None:
-    """As 8.0 prints it, under a logger in Python: the conversions stand between the layers."""
-    build = read_tactics(
-        f"[TensorRT] VERBOSE: {line}"
-        for line in (
-            "*************** Autotuning Reformat:Float(1536,3,1) -> Half(1536,3,1) ***************",
-            "--------------- Timing Runner: Optimizer Reformat (Reformat)",
-            "Tactic: 1002 Time: 0.008192",
-            "Fastest Tactic: 1002 Time: 0.008192",
-            "*************** Autotuning format combination: Float(1536,3,1) -> Float(3,1) ***************",
-            "--------------- Timing Runner: Conv_20 (CaskConvolution)",
-            "Tactic: 7 Time: 0.00512",
-            "*************** Autotuning format combination: Half(1536,3,1) -> Half(3,1) ***************",
-            "--------------- Timing Runner: Conv_20 (CaskConvolution)",
-            "CaskConvolution has no valid tactics for this config, skipping",
-            "*************** Autotuning format combination: Float(3,1) -> Float(3,1) ***************",
-            "--------------- Timing Runner: Conv_21 (CaskConvolution)",
-            "Tactic: 7 Time: 0.004",
-        )
-    )
-    assert build.prices == {("Float(1536,3,1)", "Half(1536,3,1)"): 8.192}
-    assert {name: [each.time_us for each in found] for name, found in build.layers.items()} == {
-        "Conv_20": [5.12, None],
-        "Conv_21": [4.0],
-    }
-
-
 def test_a_kernel_that_is_named_on_a_line_of_its_own_has_its_time_on_the_next() -> None:
-    """As 8.0 to 8.5 print it; strides of a dynamic shape are terms with stars and brackets."""
+    """As 8.5 prints it; strides of a dynamic shape are terms with stars and brackets."""
     formats = "Float((* 256 (# 1 (SHAPE x))),1) -> Half(E0:8,1) where E0=(* 2 (# 1 (SHAPE x)))"
     build = read_tactics(
         [
+            "=============== Computing costs for c",
             f"*************** Autotuning format combination: {formats} ***************",
             "--------------- Timing Runner: c (CudnnConvolution)",
             "Tactic: 0x0000000000000001 Time: 0.0181566",

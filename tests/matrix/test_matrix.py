@@ -298,8 +298,8 @@ FIELDS = [
         "engine: 'tensorrtx' is not one of tensorrt, tensorrt_rtx, onnxruntime; did you mean 'tensorrt'?",
     ),
     (GOOD.replace('"8.6.1"', "10.0"), 5, 'version: is a number, not text; put it in quotes: "10.0"'),
-    (GOOD.replace('"8.6.1"', "2024-05-01"), 5, "version: is a date, not text; put it in quotes:"),
-    (GOOD.replace('"8.6.1"', "2024-13-45"), 5, "version: reads as a date that does not exist; put it in"),
+    (GOOD.replace('"8.6.1"', "2024-05-01"), 5, "version: '2024-05-01' is not in the right form"),
+    (GOOD.replace('"8.6.1"', "2024-13-45"), 5, "version: '2024-13-45' is not in the right form"),
     (GOOD.replace('"8.6.1"', ""), 5, "version: has no value; it must be text"),
     (GOOD.replace("8.6.1", "8.6"), 5, "version: '8.6' is not in the right form; give three or four"),
     (f"{GOOD}@sha256:{'0' * 64}", 6, "image: 'nvcr.io/nvidia/tensorrt:23.06-py3@sha"),
@@ -343,7 +343,7 @@ FIELDS = [
 #: A whole file, and the sentence on it.
 FILES: list[tuple[str | bytes, str]] = [
     ("", "matrix.yaml: is empty; it needs `schema: 1` and `targets:`"),
-    ("schema: 1\ntargets:\n\ttrt86:\n", "matrix.yaml:3: holds a tab, which YAML does not take as"),
+    ("schema: 1\ntargets:\n\ttrt86:\n", "matrix.yaml:3: is not YAML: found character"),
     (b"schema: 1\n# caf\xe9\n", "matrix.yaml:2: byte 0xe9 is not UTF-8; save the file as UTF-8"),
     ("schema: 1\n# \x07\n", "matrix.yaml:2: holds the control character 0x07; delete it"),
     ("schema: 1\n---\nschema: 1\n", "matrix.yaml:2: is not YAML: but found another document"),

@@ -226,7 +226,6 @@ interface Words {
   generations: { [capability: string]: string };
   roles: { [role: string]: string };
   reading: [string, string][];
-  replaced: { [signature: string]: [old: string, now: string, url: string][] };
   removed: [name: string, first: string, gone: string, signature: string, now: string][];
   ends: { topic: string; name: string; partly?: boolean; signature: string }[];
   further: string[][];

@@ -24,7 +24,7 @@ const why = (cell, row) => {
   ];
   if (!failing(cell)) return chapter("Why", told);
   const cause = causeOf(cell);
-  const gone = cell.signature ? words.replaced[cell.signature] || [] : [];
+  const gone = words.removed.filter(([, , , signature]) => signature === cell.signature);
   const lost = (cell.lost || []).map((text) => item(text));
   return chapter(
     "Why",
@@ -42,7 +42,7 @@ const why = (cell, row) => {
     gone.length &&
       table(
         ["Old call", "In its place, as NVIDIA reports"],
-        gone.map(([old, now, url]) => [mono(old), link(url, now)]),
+        gone.map(([old, , , , now]) => [mono(old), now]),
       ),
     cell.errors?.length &&
       fold("The engine's own words", ...cell.errors.map((text) => make("pre", { tabindex: "0" }, text))),
