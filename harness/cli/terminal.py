@@ -101,6 +101,10 @@ class Doing:
         else:
             self._live.stop()
 
+    def tried(self, target: str, count: int) -> None:
+        """Show a try of a model on a target."""
+        self.now(f"try {count}, on {target}")
+
     def say(self, line: str) -> None:
         """Print a line on standard output."""
         self._live.stop()
