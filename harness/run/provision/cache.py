@@ -77,9 +77,6 @@ def _is_whole(folder: Path, whole: Callable[[Path], bool]) -> bool:
 
 def _refused(folder: Path, error: OSError) -> str:
     why = error.strerror or str(error)
-    if isinstance(error, PermissionError):
-        with contextlib.suppress(OSError, KeyError):
-            why = f"it is {folder.owner()}'s" if folder.stat().st_uid != os.geteuid() else why
     return f"the cache folder {folder} cannot be used: {why}; {CACHE_VARIABLE} names one of your own"
 
 
