@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -250,23 +250,12 @@ class _Book:
 
     def _where(self, names: Iterable[str]) -> str:
         """Name targets by product and versions, in the order of the matrix."""
-        versions: dict[str, dict[str, list[str]]] = {}
+        versions: dict[str, dict[str, None]] = {}
         wanted = set(names)
         for target in self._targets.values():
             if target.id in wanted:
-                series = target.series.partition(", ")[2]
-                versions.setdefault(target.product, {}).setdefault(target.short, []).append(series)
-        return "; ".join(
-            f"{name} {listed([_versioned(*each) for each in found.items()])}"
-            for name, found in versions.items()
-        )
-
-
-def _versioned(version: str, series: Sequence[str]) -> str:
-    """Return a version with the series it was built for; "" among them is the main one."""
-    chosen = listed([each for each in series if each])
-    also = "also " if "" in series else ""
-    return f"{version} ({also}{chosen})" if chosen else version
+                versions.setdefault(target.product, {})[target.short] = None
+        return "; ".join(f"{name} {listed(list(found))}" for name, found in versions.items())
 
 
 def gpus_of(cell: Known) -> set[str]:
