@@ -364,7 +364,6 @@ def times(*inputs: str) -> Layer:
             for op in ("Cast", "QuantizeLinear")
             for kind in ("fp16", "fp8")
         ),
-        (("fp32",), ("QuantizeLinear ",), "int8"),
         (("fp32",), ("Conv ",), "fp32"),
         # Stored weights lose no precision: the float that they are multiplied by counts, and FP16 at the least.
         ((times("fp32"),), (), "fp16"),
