@@ -16,13 +16,12 @@ from harness.known.model import Known, VariantView
 from harness.report.labels import examples, filled
 from harness.report.model import Results
 from harness.text import listed
-from harness.words import GOOD, SHOWS_NO_FAILURE, UNJUDGED, Basis, Engine, Role
+from harness.words import GOOD, SHOWS_NO_FAILURE, Basis, Engine, Role
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
 _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
 _MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
-NO_GPU = "no GPU"
 
 
 @dataclass(frozen=True)
@@ -204,9 +203,7 @@ class _Book:
     def _seen(self, signature: Signature) -> tuple[Sighting, ...]:
         found = []
         if cells := self._measured.get(signature.id, []):
-            gpus = [f"on {gpu}" for gpu in sorted(set[str]().union(*map(gpus_of, cells)))]
-            on = " and ".join(gpus).replace(f"on {NO_GPU}", "without a GPU")
-            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {on},"
+            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''},"
             found.append(Sighting(Basis.MEASURED, self._where([cell.target for cell in cells]), many))
         for claim in (*(claim for _, claim in self._claims.get(signature.id, ())), *signature.reported):
             if claim.basis is Basis.REPORTED and claim.source:
@@ -256,11 +253,6 @@ class _Book:
             if target.id in wanted:
                 versions.setdefault(target.product, {})[target.short] = None
         return "; ".join(f"{name} {listed(list(found))}" for name, found in versions.items())
-
-
-def gpus_of(cell: Known) -> set[str]:
-    """Return the GPUs that a cell was measured on, or `NO_GPU`."""
-    return {each.gpu or NO_GPU for each in cell.by_gpu if each.cls not in UNJUDGED} or {NO_GPU}
 
 
 def range_of(claim: Expectation) -> str:

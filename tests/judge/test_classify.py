@@ -357,7 +357,7 @@ def times(*inputs: str) -> Layer:
         ((), (), "tf32"),
         ((), ("Conv fp32",), "tf32"),
         ((), ("Conv fp16",), "fp16"),
-        # The graph's own request; a record from before nodes had precisions tells it by the operator.
+        # The graph's own request.
         (("fp32",), ("Conv bf16",), "bf16"),
         *(
             (("fp32",), (f"{op} {kind}",), kind)
