@@ -7,7 +7,7 @@ import traceback
 
 #: New objects between two searches for garbage: with Python's own number, a thousand or so, loading takes a tenth
 #: longer, and the records of a whole run a third longer to read.
-_GARBAGE = 200_000
+_GARBAGE = 1_000_000
 
 
 def start() -> int:

@@ -88,7 +88,8 @@ def test_an_installed_harness_lists_what_came_with_it_in_an_empty_folder(
     assert done.stdout.startswith("mish.fp32-ort131\n")
     assert "commands, for this" in done.stdout
     assert "ok on onnxruntime ==1.31.1 (measured)" in done.stdout
-    (said,) = done.stderr.splitlines()
+    said, published = done.stderr.splitlines()
+    assert published.startswith("no reports here:")
     assert said.startswith("no matrix.yaml and")
     assert list(tmp_path.iterdir()) == []
 
@@ -97,6 +98,7 @@ def test_an_installed_harness_tells_what_is_known_in_an_empty_folder(library: Pa
     """The published results come with it, and each command says that it takes those."""
     for words, code, said in (
         (("diff", "trt86", "trt106"), 1, "Breaks: "),
+        (("show", "mish.qdq-trt86"), 0, "last result: as published"),
         (("list", "-k", "mish.qdq-trt86"), 0, "ok (expected)"),
         (("report",), 0, "report of the published results: reports/index.html"),
     ):

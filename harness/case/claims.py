@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
 
 from harness.words import CLASSES, Basis, Class, Engine, Level
 
@@ -214,9 +215,9 @@ class Expectation(Typed):
         return self.platform in (None, platform) and _contains(self.versions, version)
 
 
-_specifier = functools.cache(SpecifierSet)
+_specifier, _version = functools.cache(SpecifierSet), functools.cache(Version)
 
 
 @functools.cache
 def _contains(versions: str | None, version: str) -> bool:
-    return versions is not None and _specifier(versions).contains(version, prereleases=True)
+    return versions is not None and _specifier(versions).contains(_version(version), prereleases=True)

@@ -265,9 +265,13 @@ def _where(error: Exception, build: Callable[[], onnx.ModelProto]) -> str:
     code = source(build)
     if code is None:
         return repr(build)
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
-    return f"{code.co_filename}:{lines[-1] if lines else code.co_firstlineno}"
+    return f"{code.co_filename}:{line_in(code.co_filename, error) or code.co_firstlineno}"
+
+
+def line_in(file: str, error: BaseException) -> int | None:
+    """Return the line of the innermost frame of an error that is in a file."""
+    lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
+    return lines[-1] if lines else None
 
 
 def source(build: Callable[..., Any]) -> CodeType | None:

@@ -11,7 +11,7 @@ from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.matrix.interface import interfaces, numbers
 from harness.scan.files import scanned
-from harness.scan.judged import ScanAnswer, as_json, judged, runs_on, text
+from harness.scan.judged import FORMATS, ScanAnswer, judged, runs_on
 from harness.scan.uses import Found
 
 
@@ -32,7 +32,20 @@ def add_scan(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--guarded", action="store_true", help="list too what stands behind a test of the version"
     )
-    command.add_argument("--json", action="store_true", help="print one JSON object")
+    group = command.add_mutually_exclusive_group()
+    group.add_argument(
+        "--json", action="store_const", const="json", dest="form", help="print one JSON object"
+    )
+    group.add_argument(
+        "--sarif",
+        action="store_const",
+        const="sarif",
+        dest="form",
+        help="print SARIF 2.1.0 for code scanning",
+    )
+    group.add_argument(
+        "--markdown", action="store_const", const="markdown", dest="form", help="print a table for a summary"
+    )
 
 
 def do_scan(options: argparse.Namespace) -> int:
@@ -43,7 +56,7 @@ def do_scan(options: argparse.Namespace) -> int:
         raise HandledError(f"--from {options.lowest} is later than --to {options.highest}; swap them")
     found, files = scanned(options.paths)
     answer = _answer(options, found, files)
-    print(as_json(answer) if options.json else text(answer))
+    print(FORMATS[options.form or "text"](answer))
     breaks = [each for each in answer.findings if each.breaks]
     return EXIT_REGRESSION if (not any(answer.row.values()) if answer.row else breaks) else EXIT_OK
 

@@ -16,7 +16,7 @@ from harness.cli.options import EXIT_OK, add_json, add_selection, add_trust, pla
 from harness.cli.project import load_project, results_path, selected
 from harness.cli.terminal import wrapped
 from harness.errors import HandledError
-from harness.judge.cell import Judged, as_json, complaints, describe_recipe, judge_cell
+from harness.judge.cell import as_json, complaints, describe_recipe, judge_cell
 from harness.known.listed import StaticModel
 from harness.known.model import Known
 from harness.layers.asked import asked, wished
@@ -137,13 +137,19 @@ def do_show(options: argparse.Namespace) -> int:
     if options.output:
         _save(options.output, data, hand)
     if options.json:
-        print_json(_shown(cell, [judge_cell(cell, each) for each in recorded], model, hand))
+        results = [as_json(judge_cell(cell, each)) for each in recorded] or _published(cell, options)
+        print_json(_shown(cell, results, model, hand))
         return EXIT_OK
     print(cell.id)
     for line in (cell.variant.title, f"case: {cell.case.title}", f"target: {cell.target.label}"):
         _say(line)
     if not recorded:
-        print(f"\nlast result: none is recorded in {options.reports}")
+        told = [
+            f"{each['class']} ({each['verdict']}): {each['reason']}" for each in _published(cell, options)
+        ]
+        print(f"\nlast result: {'as published' if told else f'none is recorded in {options.reports}'}")
+        for line in told:
+            _say(line)
     for outcome in recorded:
         _show_result(cell, outcome, stale=today[cell.id].stale_because(outcome))
     _show_claims(cell)
@@ -170,13 +176,21 @@ def _show_recipe(cell: Cell, model: onnx.ModelProto, today: Today) -> None:
         _say(f"not applicable: {reason}")
 
 
-def _shown(cell: Cell, judged: Sequence[Judged], model: onnx.ModelProto, hand: ByHand) -> dict[str, object]:
-    """Return the results of a cell's records, its claims and its recipe."""
+def _published(cell: Cell, options: argparse.Namespace) -> list[dict[str, object]]:
+    """Return the result that the report has of a cell without a record here."""
+    found = _last_results(options).get(cell.id)
+    return [{"class": found.cls, "verdict": found.verdict, "reason": found.reason}] if found else []
+
+
+def _shown(
+    cell: Cell, results: Sequence[dict[str, object]], model: onnx.ModelProto, hand: ByHand
+) -> dict[str, object]:
+    """Return the results of a cell, its claims and its recipe."""
     return {
         "id": cell.id,
         "title": cell.variant.title,
         "target": cell.target.name,
-        "results": [as_json(each) for each in judged],
+        "results": results,
         "claims": [dataclasses.asdict(claim) for claim in claims_about(cell)],
         "recipe": cell.variant.recipe.as_dict(),
         "wanted": dict(wished(cell.variant, asked(model))),

@@ -484,8 +484,9 @@ class StaticModel:
             words = unread or f"the first table is of {operator_tables()[0].release}"
             return (Objection(State.UNKNOWN, "", "", words),)
         version = ".".join(map(str, Version(target.version).release[:2]))
-        sides = (self._against(before, version), self._against(after or before, version))
-        found = (_between(*pair, before, after, version) for pair in zip(*sides, strict=True))
+        one = tuple(self._against(before, version))
+        other = one if after is None or after is before else self._against(after, version)
+        found = (_between(*pair, before, after, version) for pair in zip(one, other, strict=True))
         return tuple(dict.fromkeys(each for each in found if each.state is not State.CLEAR))
 
     def _against(self, table: OperatorTable, version: str) -> Iterator[Objection]:

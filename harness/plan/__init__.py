@@ -91,7 +91,8 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
     return tuple(
         expectation
         for expectation in cell.variant.expectations
-        if expectation.stands
+        if expectation.engine is target.engine
+        and expectation.stands
         and not (compute_capability and expectation.outcome is Class.NEEDS_GPU_TO_BUILD)
         and expectation.covers(
             target=target.name,

@@ -83,7 +83,7 @@ def by_hand(cell: Cell, data: bytes, digest: str = "", model: str = "") -> ByHan
     if cell.inapplicable is not None:
         return ByHand()
     model = model or model_file(cell)
-    command = trtexec_line(cell, model, quantised=b"DequantizeLinear" in data)
+    command = trtexec_line(cell, model, quantised=_quantised(data))
     if command is not None:
         return ByHand(_lines(cell, command, digest), command)
     asked = asked_of(cell, model, data)
@@ -98,6 +98,7 @@ def model_file(cell: Cell) -> str:
     return f"{cell.case.name}-{cell.variant.name}.onnx"
 
 
+@lru_cache(maxsize=1)
 def _recipe_file(model: str) -> str:
     return str(PurePath(model).with_suffix(".json"))
 
@@ -136,6 +137,11 @@ def asked_of(cell: Cell, model: str, data: bytes) -> dict[str, Any] | None:
 
 #: The cells of a variant follow one another.
 _plain = lru_cache(maxsize=1)(Recipe.as_dict)
+
+
+@lru_cache(maxsize=1)
+def _quantised(data: bytes) -> bool:
+    return b"DequantizeLinear" in data
 
 
 @lru_cache(maxsize=1)

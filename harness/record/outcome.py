@@ -261,6 +261,9 @@ class Stamps:
     account: str = ""
 
 
+_NONE = Stamps()
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Everything observed in one cell.
@@ -317,7 +320,7 @@ class Outcome:
             target=cell.target.name,
             state=state,
             reason=reason,
-            stamps=stamps or Stamps(),
+            stamps=stamps or _NONE,
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -37,10 +37,24 @@ _SCRIPTS = ("data", "state", "ask", "search", "step", "matrix", "panel", "explai
 #: Bytes of the largest model that the page itself holds.
 LARGEST_MODEL = 10240
 #: The fields of a cell that its place tells, then those that only its panel or a tab needs: the page unpacks them late.
-LATE = (
-    *("id", "case", "variant", "target"),
-    *("accuracy", "attention_kernel", "by_hand", "demanded", "engine_bytes", "errors", "failed_phase"),
-    *("layers", "log", "missing_api", "notes", "other", "past", "phases", "reason", "stamps", "when", "why"),
+LATE = frozenset(
+    (
+        *("id", "case", "variant", "target"),
+        *("accuracy", "attention_kernel", "by_hand", "demanded", "engine_bytes", "errors", "failed_phase"),
+        *(
+            "layers",
+            "log",
+            "missing_api",
+            "notes",
+            "other",
+            "past",
+            "phases",
+            "reason",
+            "stamps",
+            "when",
+            "why",
+        ),
+    )
 )
 #: The fields of a claim that the page shows.
 _TOLD = ("basis", "note", "of", "says", "scope", "source", "title", "where")
@@ -173,7 +187,7 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed(data: object) -> Markup:
-    packed = gzip.compress(json.dumps(data).encode(), mtime=0)
+    packed = gzip.compress(json.dumps(data).encode(), 8, mtime=0)
     return Markup(base64.b64encode(packed).decode())  # noqa: S704  (base64)
 
 
@@ -285,11 +299,12 @@ def _operators(data: Mapping[str, Any]) -> dict[str, Any]:
     first = {name: Version(names.since(name) or "999") for name in names.operators()}
     versions = sorted({names.since(name) for name in first} - {""}, key=Version)
     ends = [badly_ended(at) for at in (0, 1)]
+    known = list(map(Version, versions))
     read = [
         (
             name,
             present[name],
-            [since <= Version(each) for each in versions],
+            [since <= each for each in known],
             [each.get(name, ()) for each in ends],
         )
         for name, since in first.items()

@@ -1,12 +1,13 @@
-"""What versions make of the uses in code, and the answer as text and JSON; pure."""
+"""What versions make of the uses in code, and the answer as text, JSON, SARIF and Markdown; pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
+from harness import __version__
 from harness.judge.names import named
 from harness.matrix.interface import Name, interfaces, numbers
 from harness.scan.uses import Found, Remark, Use
@@ -148,6 +149,15 @@ def precision_advice(findings: Iterable[ScanFinding]) -> list[str]:
     return PRECISION_ADVICE.splitlines() if asks else []
 
 
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+_RULES = {
+    "gone": "The version has no such name any more",
+    "new": "The lowest version has no such name yet",
+    "package": "Another TensorRT than the one that is asked about may be installed",
+    "unread": "The file cannot be read",
+}
+
+
 @dataclass(frozen=True)
 class ScanAnswer:
     """What was found, and how it is asked about: `row` tells by target whether the code can run there."""
@@ -215,3 +225,54 @@ def as_json(answer: ScanAnswer) -> str:
         "findings": [asdict(each) for each in answer.shown], "said": answer.said,
     }  # fmt: skip
     return json.dumps(whole, indent=1)
+
+
+def sarif(answer: ScanAnswer) -> str:
+    """Return SARIF 2.1.0: what breaks is an error, what is guarded or by a name alone less."""
+    rules = [
+        {"id": f"trt-compat/{kind}", "shortDescription": {"text": words}} for kind, words in _RULES.items()
+    ]
+    driver = {"name": "trt-compat scan", "version": __version__, "rules": rules}
+    run = {"tool": {"driver": driver}, "results": [_result(each) for each in answer.shown]}
+    return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def _result(each: ScanFinding) -> dict[str, Any]:
+    words = f"{each.name} {each.text}".strip() + (f". Instead: {each.instead}" if each.instead else "")
+    level = "note" if each.guarded else "error" if each.breaks and each.sure else "warning"
+    path, _, cell = each.path.partition("#")
+    place: dict[str, Any] = {"artifactLocation": {"uri": path}}
+    if not cell:
+        place["region"] = {"startLine": each.line, "startColumn": each.column}
+    return {
+        "ruleId": f"trt-compat/{each.kind}",
+        "level": level,
+        "message": {"text": f"{words}. {each.link}".rstrip(". ")},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def markdown(answer: ScanAnswer) -> str:
+    """Return a table, for a pull request or a job's summary."""
+    return "\n".join(_table(answer))
+
+
+def _table(answer: ScanAnswer) -> Iterator[str]:
+    if answer.shown:
+        yield "| place | name | | instead |"
+        yield "| --- | --- | --- | --- |"
+    for each in answer.shown:
+        page = f" ([NVIDIA]({each.link}))" if each.link.startswith("https:") else ""
+        name = f"`{each.name}`" if each.name else ""
+        cells = (f"{each.path}:{each.line}", name, each.text, each.instead + page)
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    yield ""
+    yield from (f"- {line}" for line in answer.said)
+
+
+FORMATS: Mapping[str, Callable[[ScanAnswer], str]] = {
+    "text": text,
+    "json": as_json,
+    "sarif": sarif,
+    "markdown": markdown,
+}

@@ -36,7 +36,9 @@ def published(toy: Path, capsys: Capture) -> Path:
     return folder
 
 
-def test_cells_are_listed_as_the_report_has_them(published: Path, capsys: Capture) -> None:
+def test_cells_are_listed_and_shown_as_the_report_has_them(published: Path, capsys: Capture) -> None:
+    assert main(["show", CELL, "--reports", str(published)]) == 0
+    assert "build_failed (new)" in capsys.readouterr().out
     assert main(["list", "--reports", str(published)]) == 0
     assert f"{CELL} build_failed (new)" in " ".join(capsys.readouterr().out.split())
 

@@ -61,6 +61,24 @@ def test_json_has_every_finding(code: str, capsys: pytest.CaptureFixture[str]) -
     assert told["files"] == 1
 
 
+def test_sarif_has_a_result_a_use(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", code, "--to", "11.4", "--sarif"]) == 1
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    (result,) = run["results"]
+    assert result["level"] == "error"
+    assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    place = result["locations"][0]["physicalLocation"]
+    assert place["region"] == {"startLine": 2, "startColumn": 33}
+    assert place["artifactLocation"]["uri"] == code
+
+
+def test_markdown_is_a_table(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", code, "--to", "11.4", "--markdown"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].count("|") == lines[2].count("|") == 5
+    assert "`BuilderFlag.FP16`" in lines[2]
+
+
 @pytest.mark.parametrize(
     "words", [["--to", "new"], ["--to", "12.0"], ["--from", "11.0", "--to", "8.6"], ["--to", "11", "x"]]
 )

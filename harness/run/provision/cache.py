@@ -36,7 +36,6 @@ def make_once(
     make: Callable[[Path], None],
     *,
     whole: Callable[[Path], bool] = Path.exists,
-    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Path:
     """Return `folder`, calling `make` with a scratch path to fill if it does not exist yet or is not `whole`.
 
@@ -45,7 +44,7 @@ def make_once(
     """
     if _is_whole(folder, whole):
         return folder
-    with locked(folder.name, timeout=lock_timeout, directory=folder.parent):
+    with locked(folder.name, directory=folder.parent):
         if _is_whole(folder, whole):
             return folder
         if folder.is_file():
