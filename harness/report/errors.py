@@ -260,7 +260,7 @@ def range_of(claim: Expectation) -> str:
     where = (
         ENGINES[claim.engine].product,
         f"on {claim.platform}" if claim.platform else "",
-        claim.on_versions,
+        claim.on_versions.replace("==", ""),
         f"on SM {claim.compute_capability}" if claim.compute_capability else "",
         f"({', '.join(claim.targets)})" if claim.targets else "",
     )
