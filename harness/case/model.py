@@ -23,6 +23,7 @@ import onnx
 
 from harness.case.claims import Expectation, Link, Typed
 from harness.case.floor import Asked
+from harness.case.graph_reader import extents
 from harness.errors import HandledError
 from harness.text import did_you_mean
 from harness.words import Precision, Role, Typing
@@ -322,10 +323,7 @@ def network_inputs(model: onnx.ModelProto, profiles: Sequence[Profile] = ()) -> 
             value.name,
             value.type.tensor_type.elem_type,
             optimum.get(value.name)
-            or tuple(
-                int(dim.dim_value) if dim.HasField("dim_value") else -1
-                for dim in value.type.tensor_type.shape.dim
-            ),
+            or tuple(each if isinstance(each, int) else -1 for each in extents(value)),
         )
         for value in fed_inputs(model)
     )
