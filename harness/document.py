@@ -364,12 +364,8 @@ def _sentence(error: ValidationError, raw: str | None, fix: str) -> str:
 
 def _type(kinds: Sequence[str], value: object, raw: str | None) -> str:
     expected, found = " or ".join(_KINDS[kind] for kind in kinds), _kind_of(value)
-    if value is None:
-        return f"has no value; it must be {expected}"
-    if "string" in kinds and raw is not None:
+    if "string" in kinds and raw is not None and value is not None:
         return f'is {found}, not text; put it in quotes: "{raw}"'
-    if isinstance(value, str):
-        return f"is the text {value!r}; it must be {expected}"
     return f"is {found}; it must be {expected}"
 
 
@@ -382,7 +378,8 @@ def _kind_of(value: object) -> str:
         (list, "a list"),
         (dict, "a mapping"),
     )
-    return next((name for kind, name in table if isinstance(value, kind)), "of no usable type")
+    said = f"the text {value!r}" if isinstance(value, str) else "empty"
+    return next((name for kind, name in table if isinstance(value, kind)), said)
 
 
 def _enum(options: Sequence[str], word: str) -> str:

@@ -11,18 +11,12 @@ import re
 from ctypes import byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List
 
-#: CUdevice_attribute numbers, fixed since CUDA 5.
-_ATTRIBUTES = {
-    "compute_major": 75,
-    "compute_minor": 76,
-    "clock_khz": 13,
-    "multiprocessors": 16,
-}
+#: CUdevice_attribute numbers of the compute capability, fixed since CUDA 5.
+_MAJOR, _MINOR = 75, 76
 
 _SIGNATURES: Dict[str, List[Any]] = {
     "cuInit": [c_uint],
     "cuDriverGetVersion": [c_void_p],
-    "cuDeviceGetCount": [c_void_p],
     "cuDeviceGet": [c_void_p, c_int],
     "cuDeviceGetName": [c_char_p, c_int, c_int],
     "cuDeviceGetUuid": [c_void_p, c_int],
@@ -148,31 +142,20 @@ class Driver:
         text = bytes(raw).hex()
         return "GPU-" + "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
 
-    def devices(self) -> List[Dict[str, str]]:
-        """Return facts of each device as text: name, UUID, compute capability, memory, clock and others."""
+    def facts(self) -> Dict[str, str]:
+        """Return facts of the first device as text: name, UUID, compute capability, memory, CUDA of the driver."""
         version = self.number("cuDriverGetVersion")
-        found = []
-        for index in range(self.number("cuDeviceGetCount")):
-            device = self.number("cuDeviceGet", index)
-            name = ctypes.create_string_buffer(256)
-            self.call("cuDeviceGetName", name, 256, device)
-            attributes = {
-                key: self.number("cuDeviceGetAttribute", number, device)
-                for key, number in _ATTRIBUTES.items()
-            }
-            found.append(
-                {
-                    "gpu": name.value.decode(),
-                    "gpu_uuid": self.uuid(device),
-                    "compute_capability": "%d.%d"
-                    % (attributes["compute_major"], attributes["compute_minor"]),
-                    "gpu_memory_mib": str(self.number("cuDeviceTotalMem_v2", device, kind=c_size_t) >> 20),
-                    "gpu_clock_mhz": str(attributes["clock_khz"] // 1000),
-                    "cuda_driver_api": "%d.%d" % (version // 1000, version % 1000 // 10),
-                    "multiprocessors": str(attributes["multiprocessors"]),
-                }
-            )
-        return found
+        device = self.number("cuDeviceGet", 0)
+        name = ctypes.create_string_buffer(256)
+        self.call("cuDeviceGetName", name, 256, device)
+        capability = [self.number("cuDeviceGetAttribute", each, device) for each in (_MAJOR, _MINOR)]
+        return {
+            "gpu": name.value.decode(),
+            "gpu_uuid": self.uuid(device),
+            "compute_capability": "%d.%d" % tuple(capability),
+            "gpu_memory_mib": str(self.number("cuDeviceTotalMem_v2", device, kind=c_size_t) >> 20),
+            "cuda_driver_api": "%d.%d" % (version // 1000, version % 1000 // 10),
+        }
 
 
 class CudaEvent:

@@ -50,7 +50,7 @@ def check(emit: Emit, *, needed: bool) -> bool:
     driver, as most are.
     """
     try:
-        found = Driver().devices()
+        found = Driver().facts()
         with CudaDevice() as device:
             _use(device)
     except CudaError as error:
@@ -60,7 +60,7 @@ def check(emit: Emit, *, needed: bool) -> bool:
             emit("fact", facts={"gpu_trouble": _with_advice(error)})
         return False
     driver = driver_version()
-    emit("fact", facts={**found[0], **({"driver": driver} if driver else {})})
+    emit("fact", facts={**found, **({"driver": driver} if driver else {})})
     return True
 
 

@@ -38,8 +38,6 @@ _DIGITS = 20
 #: The phases of a preflight, and of a cell.
 PREFLIGHT_PHASES = ("the GPU", "builder, network, parser and config", "the runtime")
 PHASES = ("parse", "build", "calibrate", "serialise", "load", "run", "time", "profile")
-#: The facts that a cell's job may tell; those of machine and engine are told before any model is there.
-JOB_FACTS = frozenset({"timing_cache"})
 
 Message = Dict[str, Any]
 Check = Callable[[Any], bool]
@@ -208,7 +206,7 @@ class FrameReader:
         self._heads += len(frame.head)
         self._bodies += len(frame.body)
         if self._heads > HEADS_LIMIT or self._bodies > BODIES_LIMIT:
-            raise ProtocolError("more than %d MiB were said in one job" % (self._limit() >> 20))
+            raise ProtocolError("more than so many MiB were said in one job")
         message = read_message(frame.head)
         name = message["type"]
         kind = self._known.get(name)
@@ -222,12 +220,9 @@ class FrameReader:
             raise ProtocolError("%r has a body of %d bytes" % (name, len(frame.body)))
         if name == "output":
             _check_filled(message, frame.body)
-        elif name == "fact" and not self._preflight and not JOB_FACTS.issuperset(message["facts"]):
+        elif name == "fact" and message["facts"] and not self._preflight:
             raise ProtocolError("a cell's job tells of %.80r" % sorted(message["facts"]))
         return message
-
-    def _limit(self) -> int:
-        return HEADS_LIMIT if self._heads > HEADS_LIMIT else BODIES_LIMIT
 
 
 def _check_fields(name: str, kind: MessageKind, message: Message) -> None:

@@ -221,11 +221,18 @@ class Graph:
         return self.quantize(tensor, op="DequantizeLinear", **same)
 
     def qdq(
-        self, tensor: str, *, name: str, scale: float | Sequence[float] = 0.05, to: Quantiser = INT8
+        self,
+        tensor: str,
+        *,
+        name: str,
+        scale: float | Sequence[float] = 0.05,
+        axis: int = 1,
+        to: Quantiser = INT8,
     ) -> str:
-        """Add a Q/DQ pair `<name>/QuantizeLinear`, `<name>/DequantizeLinear` on an activation."""
-        quantized = self.quantize(tensor, name=f"{name}/QuantizeLinear", scale=scale, prefix=name, to=to)
-        return self.dequantize(quantized, name=f"{name}/DequantizeLinear", scale=scale, prefix=name, to=to)
+        """Add a Q/DQ pair `<name>/QuantizeLinear`, `<name>/DequantizeLinear`."""
+        same: dict[str, Any] = {"scale": scale, "axis": axis, "prefix": name, "to": to}
+        quantized = self.quantize(tensor, name=f"{name}/QuantizeLinear", **same)
+        return self.dequantize(quantized, name=f"{name}/DequantizeLinear", **same)
 
     def weight_qdq(
         self, tensor: str, *, name: str, per_channel: bool = True, axis: int = 0, to: Quantiser = INT8
@@ -235,12 +242,7 @@ class Graph:
         The scale is max abs over the type's largest value: of each index of `axis`, or of the whole weight.
         """
         scale = self.weight_scale(tensor, per_channel=per_channel, axis=axis, to=to)
-        quantized = self.quantize(
-            tensor, name=f"{name}/QuantizeLinear", scale=scale, axis=axis, prefix=name, to=to
-        )
-        return self.dequantize(
-            quantized, name=f"{name}/DequantizeLinear", scale=scale, axis=axis, prefix=name, to=to
-        )
+        return self.qdq(tensor, name=name, scale=scale, axis=axis, to=to)
 
     def weight_scale(
         self, tensor: str, *, per_channel: bool = True, axis: int = 0, to: Quantiser = INT8

@@ -23,6 +23,7 @@ import onnx
 
 from harness.case.claims import Expectation, Link, Typed
 from harness.case.floor import Asked
+from harness.case.graph_reader import extents
 from harness.errors import HandledError
 from harness.text import did_you_mean
 from harness.words import Precision, Role, Typing
@@ -265,9 +266,13 @@ def _where(error: Exception, build: Callable[[], onnx.ModelProto]) -> str:
     code = source(build)
     if code is None:
         return repr(build)
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
-    return f"{code.co_filename}:{lines[-1] if lines else code.co_firstlineno}"
+    return f"{code.co_filename}:{line_in(code.co_filename, error) or code.co_firstlineno}"
+
+
+def line_in(file: str, error: BaseException) -> int | None:
+    """Return the line of the innermost frame of an error that is in a file."""
+    lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
+    return lines[-1] if lines else None
 
 
 def source(build: Callable[..., Any]) -> CodeType | None:
@@ -318,10 +323,7 @@ def network_inputs(model: onnx.ModelProto, profiles: Sequence[Profile] = ()) -> 
             value.name,
             value.type.tensor_type.elem_type,
             optimum.get(value.name)
-            or tuple(
-                int(dim.dim_value) if dim.HasField("dim_value") else -1
-                for dim in value.type.tensor_type.shape.dim
-            ),
+            or tuple(each if isinstance(each, int) else -1 for each in extents(value)),
         )
         for value in fed_inputs(model)
     )

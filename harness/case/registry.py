@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-import traceback
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from types import ModuleType
 
 from harness.bounded import read_bytes
 from harness.case.measured import FILE, read, with_measured
-from harness.case.model import Case, Variant
+from harness.case.model import Case, Variant, line_in
 from harness.case.twins import FILE as TYPES
 from harness.case.twins import with_twins
 from harness.errors import HandledError
@@ -73,19 +72,13 @@ def _import(path: Path) -> ModuleType:
         raise
     except BaseException as error:  # a case module is user code: anything may come out of it
         del sys.modules[name]
-        said = error.msg if isinstance(error, SyntaxError) else error
-        raise HandledError(
-            f"{path}{_line_in(path, error)}: cannot be imported: {type(error).__name__}: {said}"
-        ) from error
+        said: object = error
+        line = line_in(str(path.absolute()), error)
+        if isinstance(error, SyntaxError):
+            said, line = error.msg, error.lineno if error.filename == str(path.absolute()) else line
+        where = f"{path}:{line}" if line else path
+        raise HandledError(f"{where}: cannot be imported: {type(error).__name__}: {said}") from error
     return module
-
-
-def _line_in(path: Path, error: BaseException) -> str:
-    if isinstance(error, SyntaxError) and error.lineno and error.filename == str(path.absolute()):
-        return f":{error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(path.absolute())]
-    return f":{lines[-1]}" if lines else ""
 
 
 def placed(case: Case, file: Path) -> Case:

@@ -58,11 +58,7 @@ def do_bisect(options: argparse.Namespace) -> int:
         own = load_own(options.model, of_fields(Building, options).wanted, name="own")
         check_node(symptom, [effective_name(node) for node in graph_of(own).graph.node], str(options.model))
         prepared = BuiltOrRun(Given(weights=own.weights), runs=True)
-
-        def tried(target: str, count: int) -> None:
-            doing.now(f"try {count}, on {target}")
-
-        with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+        with Tries(via=options.via, prepared=prepared, told=doing.tried) as tries:
             search = _Search(tries, own, symptom, doing, row)
             code = search.run()
             return EXIT_INFRA if code == EXIT_REGRESSION and search.doubted else code

@@ -177,16 +177,9 @@ class _Shown:
                 onnx.save(made, goal)
             except (OSError, ValueError) as error:
                 raise HandledError(f"--output {goal}: cannot be written ({error})") from error
-            self._doing.say(f"  written: {goal} ({_way(each.further)})")
+            self._doing.say(f"  written: {goal}")
             if outside(made) and goal.parent.resolve() != model.parent.resolve():
                 self._doing.say(f"  its weights stay in their files: move it to {model.parent}")
-
-
-def _way(further: Further) -> str:
-    """Return the nodes that are left in floating point, or the workaround that is best."""
-    if further.leave_float:
-        return " ".join(further.leave_float.nodes)
-    return (further.workarounds and further.workarounds.best) or ""
 
 
 def _refuse_unwritable(options: argparse.Namespace) -> None:

@@ -41,11 +41,9 @@ from harness.errors import HandledError
 from harness.layers.asked import asked
 from harness.matrix import Target
 from harness.models.answers import deciding
-from harness.models.reading import read_beside
+from harness.models.reading import bounded, read_beside
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from harness.run.child import ChildFailed, stream
-from harness.run.prepared import SECONDS, memory_for
 from harness.share.submission import SUFFIX, read
 from harness.words import Precision
 
@@ -131,11 +129,11 @@ def _converted(options: argparse.Namespace) -> tuple[Explicit, tuple[TypedNode, 
     """Return the typed model and its table, made in a bounded child: a stranger's model may loop or crash libraries."""
     path = options.model
     asked_for = argparse.Namespace(**{name: getattr(options, name) for name in _OF_THE_CHILD})
-    memory = memory_for(path.stat().st_size if path.is_file() else 0)
-    try:
-        (found,) = stream(_typed, Path.cwd(), asked_for, seconds=SECONDS, memory_mib=memory)
-    except ChildFailed as error:
-        raise HandledError(f"{path}: cannot be converted: the process that types it {error}") from error
+    size = path.stat().st_size if path.is_file() else 0
+    every, failed = bounded(_typed, Path.cwd(), asked_for, size=size)
+    if not every:
+        raise HandledError(f"{path}: cannot be converted: the process that types it {failed}")
+    (found,) = every
     if isinstance(found, str):
         raise HandledError(found)
     data, typed, why, table = found

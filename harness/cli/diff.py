@@ -8,9 +8,6 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION, add_fail_on, add_targets
 from harness.cli.project import results_path
 from harness.cli.terminal import wrapped
@@ -26,13 +23,6 @@ from harness.text import did_you_mean, grouped, one_line, some, visible
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600
 _MOST_ROWS = 100
-#: The colours of a kind's heading; the words say the same.
-_STYLES = {
-    Kind.BROKEN: "bold red",
-    Kind.PRECISION_LOST: "bold red",
-    Kind.BUILDS_WITHOUT: "bold yellow",
-    Kind.FIXED: "bold green",
-}
 
 
 def add_diff(command: argparse.ArgumentParser) -> None:
@@ -62,20 +52,18 @@ def do_diff(options: argparse.Namespace) -> int:
     elif options.markdown:
         print(told(steps), end="")
     else:
-        console = Console(highlight=False, soft_wrap=True)
-        for line in _all_lines(steps):
-            console.print(line)
+        print(*_all_lines(steps), sep="\n")
     return EXIT_REGRESSION if any(one.worse & options.fail_on for _, one in steps) else EXIT_OK
 
 
-def _all_lines(steps: Sequence[tuple[str, Step]]) -> Iterator[Text]:
+def _all_lines(steps: Sequence[tuple[str, Step]]) -> Iterator[str]:
     """Yield the lines on steps, each under the name of its target if there are two reports; the unchanged ones last."""
     silent = [name for name, one in steps if name and quiet(one)]
     parts = [list(_lines(one, f"{name}: " if name else "")) for name, one in steps if name not in silent]
     if silent:
         parts.append(_wrapped(f"unchanged: {', '.join(silent)}", "", longest=None))
     for at, part in enumerate(parts):
-        yield from [Text()] if at else []
+        yield from [""] if at else []
         yield from part
 
 
@@ -135,9 +123,9 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() or path.suffix == ".json" else None
 
 
-def _lines(found: Step, of: str = "") -> Iterator[Text]:
+def _lines(found: Step, of: str = "") -> Iterator[str]:
     """Yield the lines on one step: the headline, then the rows by kind and cause, the worst first."""
-    yield from _wrapped(f"{of}{found.headline}", "", "bold")
+    yield from _wrapped(f"{of}{found.headline}", "")
     if unknown := found.variants - found.known:
         count = f"{unknown} of {found.variants} variants {'is' if unknown == 1 else 'are'}"
         yield from _wrapped(f"{count} not known on both.", "")
@@ -147,8 +135,8 @@ def _lines(found: Step, of: str = "") -> Iterator[Text]:
         if phenomena:
             models = found.counts[kind]
             of = f", in {models} models" if models != len(phenomena) else ""
-            yield Text()
-            yield from _wrapped(f"{name}: {len(phenomena)}{of} ({meaning})", "", _STYLES.get(kind, "bold"))
+            yield ""
+            yield from _wrapped(f"{name}: {len(phenomena)}{of} ({meaning})", "")
         shown = 0
         for rows in phenomena[:_MOST_ROWS]:
             # One of each is named, however many an earlier one has.
@@ -156,13 +144,13 @@ def _lines(found: Step, of: str = "") -> Iterator[Text]:
             yield from _told(some_of)
             shown += len(some_of)
         if shown < found.counts[kind]:
-            yield Text(f"  and {found.counts[kind] - shown} more, which --json has")
+            yield f"  and {found.counts[kind] - shown} more, which --json has"
         if kind is Kind.BROKEN:
             yield from _unheralded(found)
             yield from _removed(found.removed)
 
 
-def _unheralded(found: Step) -> Iterator[Text]:
+def _unheralded(found: Step) -> Iterator[str]:
     """Yield failures after that were unknown before: variants, then signatures that no variant shows.
 
     Those of names that went are left to the list of names.
@@ -171,7 +159,8 @@ def _unheralded(found: Step) -> Iterator[Text]:
     troubles = [each for each in found.troubles if each.signature not in named]
     if found.alone or troubles:
         count = len(found.alone) + len(troubles)
-        yield from _head(f"Fails on {found.after}, nothing known of {found.before}: {count}")
+        yield ""
+        yield from _wrapped(f"Fails on {found.after}, nothing known of {found.before}: {count}", "")
     alike = grouped(((one.text, one.basis), _line(one.variant)) for one in found.alone)
     for (text, basis), names in alike.items():
         yield from _wrapped(f"{', '.join(names)}: {text}, {basis}", "  ", longest=None)
@@ -180,23 +169,20 @@ def _unheralded(found: Step) -> Iterator[Text]:
         yield from _wrapped(one.advice, "    ", longest=None)
 
 
-def _removed(gone: Sequence[Removed]) -> Iterator[Text]:
+def _removed(gone: Sequence[Removed]) -> Iterator[str]:
     """Yield the names that the Python interface loses, those with one remedy together."""
     if gone:
         names = f"{len(gone)} names (`trt-compat scan` finds their uses in code)"
-        yield from _head(f"Gone from TensorRT's Python: {names}")
+        yield ""
+        yield from _wrapped(f"Gone from TensorRT's Python: {names}", "")
     for now, each in grouped((one.now, one.name) for one in gone).items():
         yield from _wrapped(f"{', '.join(each)}{f'; instead: {now}' if now else ''}", "  ", longest=None)
 
 
-def _head(text: str) -> list[Text]:
-    return [Text(), *_wrapped(text, "", _STYLES[Kind.BROKEN])]
-
-
-def _told(rows: Sequence[StepRow]) -> Iterator[Text]:
+def _told(rows: Sequence[StepRow]) -> Iterator[str]:
     """Yield the lines on one phenomenon: its cause, or else what became of it; behind it the variants."""
     title = rows[0].cause or rows[0].text
-    yield from _wrapped(title, "  ", "bold")
+    yield from _wrapped(title, "  ")
     for (text, sure), names in grouped(((row.text, row.sure), _line(row.variant)) for row in rows).items():
         told = "" if text == title else f"{_line(text)}: "
         yield from _wrapped(f"{told}{', '.join(names)} ({_line(sure)})", "    ", longest=None)
@@ -206,10 +192,9 @@ def _told(rows: Sequence[StepRow]) -> Iterator[Text]:
         yield from _wrapped(f"meanwhile: {some(list(dict.fromkeys(instead)))}{where}", "    ")
 
 
-def _wrapped(text: str, indent: str, style: str = "", longest: int | None = _LONGEST) -> list[Text]:
+def _wrapped(text: str, indent: str, *, longest: int | None = _LONGEST) -> list[str]:
     """Return a text in lines; names and numbers stay in one piece, however long."""
-    lines = wrapped(_line(text) if longest else visible(text), indent, f"{indent}  " if indent else "")
-    return [Text(line, style) for line in lines]
+    return wrapped(_line(text) if longest else visible(text), indent, f"{indent}  " if indent else "")
 
 
 def _line(text: str) -> str:

@@ -40,7 +40,6 @@ _QUOTED = 300
 _KINDS = {"failure": "", "warning": "warning: ", "harmless": "harmless: "}
 #: Layers of a sort that are printed; --json has all.
 _MOST = 12
-_SLOWEST = 5
 _NAME = 120
 
 
@@ -255,7 +254,7 @@ def _wrapped(label: str, text: str) -> list[str]:
 
 
 def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:
-    """Yield the lines on one build: layers without their precision or without a kernel, toss-ups, the slowest."""
+    """Yield the lines on one build: layers without their precision or without a kernel, then toss-ups."""
     reasons = [each.reason for each in layers if each.reason]
     clear = [f"{each}" for each in reasons if not each.toss_up]
     yield "tactics, with times as the builder took them on its GPU"
@@ -264,11 +263,6 @@ def _build_lines(layers: Sequence[BuiltLayer]) -> Iterator[str]:
         yield _nothing_lost(layers, close=bool(reasons))
     close = (f"{each}" for each in reasons if each.toss_up)
     yield from _section("closest calls: another build may choose otherwise", close)
-    timed = (each for each in layers if each.time_us is not None)
-    slowest = sorted(timed, key=lambda each: -(each.time_us or 0))[:_SLOWEST]
-    if slowest:
-        yield "slowest"
-        yield from (f"  {clip(each.name, _NAME)}: {each}" for each in slowest)
 
 
 def _nothing_lost(layers: Sequence[BuiltLayer], *, close: bool) -> str:

@@ -62,9 +62,9 @@ def add_reduce(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep",
         default="signature",
-        metavar="class|signature|TEXT",
-        help="what has to stay: how it fails, its known cause and operator (where there is none, the error's words), "
-        "or a text that the engine says (default: signature)",
+        choices=("class", "signature"),
+        help="what has to stay: how it fails, or its known cause and operator too, else the error's words (default: "
+        "signature)",
     )
     command.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the small model (default: NAME-reduced.onnx here)"
@@ -92,11 +92,7 @@ def do_reduce(options: argparse.Namespace) -> int:
         own = load_own(options.model, how, name="own")
         usual = {each.input: each.optimum for each in own.variant.recipe.profiles}
         prepared = BuiltOrRun(Given(weights=own.weights))
-
-        def tried(name: str, count: int) -> None:
-            doing.now(f"try {count}, on {name}")
-
-        with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+        with Tries(via=options.via, prepared=prepared, told=doing.tried) as tries:
             how = replace(how, shapes=Shapes(optimum=usual))
             return _Bench(tries, prepared, target, how).reduce(own, options, out, doing)
 

@@ -7,7 +7,6 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
@@ -46,36 +45,14 @@ def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
 BEAT = 30.0
 
 
-class Heartbeat:
-    """Says on standard error every half minute how far the work is, in a log that is no terminal; as a context."""
-
-    def __init__(
-        self, status: Callable[[], str], say: Callable[[str], None], *, seconds: float = BEAT
-    ) -> None:
-        self._status, self._say, self._seconds = status, say, seconds
-        self._ended, self._thread = threading.Event(), threading.Thread(target=self._beat, daemon=True)
-
-    def _beat(self) -> None:
-        while not self._ended.wait(self._seconds):
-            if text := self._status():
-                self._say(text)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-
 class Doing:
     """Shows the work in progress on a terminal; as a context. A log gets a line on it every half minute.
 
     Lines meanwhile go through `say`, or the line would stand in it.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
-        self._spinner, self._console = Spinner("line"), console or Console(stderr=True)
+    def __init__(self, console: Console | None = None, *, beat: float = BEAT) -> None:
+        self._spinner, self._console, self._beat = Spinner("line"), console or Console(stderr=True), beat
         # Redirected, standard output would be printed on standard error.
         self._live = Live(
             self._spinner,
@@ -84,11 +61,12 @@ class Doing:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._text, self._begun = Text(), time.monotonic()
-        self._beat = None if self._console.is_terminal else Heartbeat(self._status, printer(self._console))
+        self._text, self._begun, self._ended = Text(), time.monotonic(), threading.Event()
 
-    def _status(self) -> str:
-        return f"{time.monotonic() - self._begun:.0f} s: {self._text}" if self._text else ""
+    def _tell(self) -> None:
+        while not self._ended.wait(self._beat):
+            if self._text:
+                printer(self._console)(f"{time.monotonic() - self._begun:.0f} s: {self._text}")
 
     def now(self, text: str) -> None:
         """Show the work that begins, "" to stop."""
@@ -101,6 +79,10 @@ class Doing:
         else:
             self._live.stop()
 
+    def tried(self, target: str, count: int) -> None:
+        """Show a try of a model on a target."""
+        self.now(f"try {count}, on {target}")
+
     def say(self, line: str) -> None:
         """Print a line on standard output."""
         self._live.stop()
@@ -109,13 +91,10 @@ class Doing:
             self._live.start()
 
     def __enter__(self) -> Doing:  # noqa: PYI034  (Self is Python 3.11)
-        if self._beat:
-            self._beat.__enter__()
+        if not self._console.is_terminal:
+            threading.Thread(target=self._tell, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
-        if self._beat:
-            self._beat.__exit__()
+        self._ended.set()

@@ -15,7 +15,7 @@ from harness.judge import complaints
 from harness.layers.datatype import same_precision
 from harness.layers.operators import MAY_VANISH
 from harness.layers.precision import node_precision, untyped
-from harness.record.outcome import ON_AN_ENGINE, Accuracy, Node, Outcome
+from harness.record.outcome import ON_AN_ENGINE, Accuracy, Outcome
 from harness.text import some
 from harness.words import Class, Precision, said
 
@@ -308,7 +308,11 @@ def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
 
 def _seen(outcome: Outcome, wish: Wish) -> set[Precision]:
     told = {Precision(layer.precision) for layer in outcome.layers}
-    seen = told | {*map(_meant, outcome.nodes), *wish.nodes.values()}
+    seen = (
+        told
+        | {Precision(node.precision) for node in outcome.nodes if node.precision}
+        | {*wish.nodes.values()}
+    )
     seen |= {_STORED.get(word, word) for word in seen}
     stored = (layer for layer in outcome.layers if layer.precision in _STORED)
     seen |= {Precision(tensor.precision) for layer in stored for tensor in layer.inputs[:1]}
@@ -319,12 +323,6 @@ def _seen(outcome: Outcome, wish: Wish) -> set[Precision]:
     if hidden or (wish.tf32 and fp32_or_tf32(outcome)):
         seen.add(_UNTOLD)
     return seen
-
-
-def _meant(node: Node) -> Precision:
-    """Return the precision asked of a node; in a record from before nodes had one, one that quantises is for INT8."""
-    old = Precision.INT8 if node.op == "QuantizeLinear" else Precision.UNKNOWN
-    return Precision(node.precision) if node.precision else old
 
 
 def fp32_or_tf32(outcome: Outcome) -> tuple[str, ...]:

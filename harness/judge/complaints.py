@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -113,9 +113,9 @@ def _place_of(name: str, operator: str, nodes: tuple[Node, ...]) -> Place:
 
 
 def _loop_of(name: str, nodes: tuple[Node, ...]) -> Node | None:
-    """Return the node that makes the loop of a layer, if the loop's number or the layer tells which.
+    """Return the node that makes the loop of a layer, if the loop's number tells which.
 
-    Loops are numbered as they are parsed, those in bodies too. Only layers of LSTM, GRU and RNN have no name.
+    Loops are numbered as they are parsed, those in bodies too.
     """
     numbers, loops = LOOP.findall(name), [node for node in nodes if node.op in LOOPING]
     if not numbers:
@@ -124,13 +124,7 @@ def _loop_of(name: str, nodes: tuple[Node, ...]) -> Node | None:
         return loops[0]
     first = next((at for at, node in enumerate(nodes) if node.op in _BODIED), len(nodes))
     counted = [node for node in loops if node in nodes[: first + 1]]
-    return next(islice(counted, int(numbers[0]), None), None) or _unnamed(name, nodes[first:], numbers)
-
-
-def _unnamed(name: str, nodes: tuple[Node, ...], numbers: Sequence[str]) -> Node | None:
-    """Return the only node in bodies whose layers have no name, if a layer is one of them."""
-    unnamed = [node for node in nodes if node.op in LOOPING - _BODIED]
-    return unnamed[0] if len(unnamed) == len(numbers) == 1 and ")^(Unnamed Layer" in name else None
+    return next(islice(counted, int(numbers[0]), None), None)
 
 
 def _looked_up(outcome: Outcome, text: str, operator: str, *, at_error: bool) -> Iterator[Place]:

@@ -23,10 +23,8 @@ from harness.known.model import Known
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
 from harness.matrix import Target
+from harness.text import some
 from harness.words import CLASSES, FINISHED, OF_SIZES, PREDICATE, UNJUDGED, Basis, Class, Precision, Word
-
-#: Answers that one sentence names.
-_MOST_NAMED = 3
 
 
 class Trouble(Word):
@@ -292,11 +290,13 @@ def verdict(  # noqa: PLR0913  (all that a command line says of it)
     asked = [each for each in answers if each.target in decides]
     worse = list(_worse(asked, steps, {*fail_on}))
     if worse:
-        return GateVerdict(f"decided by {_first(worse)}", broken=True)
+        return GateVerdict(f"decided by {some(worse, separator='; ')}", broken=True)
     names, left = ", ".join(decides), _left_out(answers)
     unknown = (
         "" if any(each.ran for each in asked) else f"nothing that was asked ran, of {names}",
-        _first(_missing(each) for each in asked if _lacks(each, required, strictly=bool(steps))),
+        some(
+            [_missing(each) for each in asked if _lacks(each, required, strictly=bool(steps))], separator="; "
+        ),
         "" if allow_left_out else left,
         _doubted(each for each in asked if each.troubles & {*fail_on}),
     )
@@ -317,11 +317,15 @@ def _worse(asked: Iterable[Answer], steps: Sequence[ModelStep], fail_on: set[Tro
 
 def _left_out(answers: Sequence[Answer]) -> str:
     left = [_of(each) for each in answers if each.left_out]
-    return f"{len(left)} of {len(answers)} builds were left out by --seconds: {_first(left)}" if left else ""
+    return (
+        f"{len(left)} of {len(answers)} builds were left out by --seconds: {some(left, separator='; ')}"
+        if left
+        else ""
+    )
 
 
 def _doubted(troubled: Iterable[Answer]) -> str:
-    doubted = _first(_of(each) for each in troubled if each.made_up)
+    doubted = some([_of(each) for each in troubled if each.made_up], separator="; ")
     return f"made-up sizes, {doubted}" if doubted else ""
 
 
@@ -349,10 +353,3 @@ def _missing(answer: Answer) -> str:
 def _said(answer: Answer, found: Collection[Trouble]) -> str:
     how = "is blocked" if answer.blocked else PREDICATE[answer.judged.classification.cls]
     return f"{answer.target}: {answer.model} {how} ({', '.join(sorted(found))})"
-
-
-def _first(every: Iterable[str]) -> str:
-    told = list(every)
-    return "; ".join(told[:_MOST_NAMED]) + (
-        f"; and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
-    )

@@ -38,8 +38,6 @@ from harness.words import Class, Typing
 Model = str | Path | onnx.ModelProto
 #: Arrays by name, or the .npz that holds them.
 Arrays = Mapping[str, "Array"] | str | Path
-#: Sizes by input, or as --shapes takes them.
-Sizes = Mapping[str, Sequence[int]] | str | None
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ _BY_PRECISION = "(default: by the coarsest precision that anything ran in)"
 class Building:
     """How a model is built, and how far its outputs may be off: options of every verb that builds a user's model."""
 
-    shapes: Sizes = option(_SIZES, default="", metavar="SHAPES")
+    shapes: str = option(_SIZES, default="", metavar="SHAPES")
     typing: str = option("(default: graph)", default="graph", choices=tuple(map(str, Typing)))
     flags: str | Sequence[str] = option(
         "a builder flag, as FP16 (repeatable)", "several", default=(), name="--flag", metavar="NAME"
@@ -136,7 +134,7 @@ class Building:
         if self.typing not in tuple(Typing):
             known = did_you_mean(self.typing, list(map(str, Typing)))
             raise HandledError(f"typing {self.typing!r} is none; {known}")
-        shapes = Shapes(optimum=_sizes(self.shapes, "shapes"))
+        shapes = Shapes(optimum=parse_shapes(self.shapes, "--shapes"))
         flags = _several(self.flags)
         return Wanted(Typing(self.typing), flags, shapes=shapes, max_rel=self.max_rel, cosine=self.cosine)
 
@@ -147,7 +145,7 @@ class Check(Building):
 
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness; `cases` alike. `targets` are
     names of it, by default all; `before` and `after` name the ends of a step. `shapes` are those of dynamic
-    inputs and `inputs` arrays for all network inputs; both are made up if they are not given;
+    inputs, as --shapes takes them, and `inputs` arrays for all network inputs; both are made up if they are not given;
     `expected` are outputs to hold the engine to, by default those of the ONNX reference evaluator; `calibration` are
     batches of each input for an INT8 calibrator, along the first axis; all three may be files. `max_rel` and `cosine`
     are how far an output may be off, by default by its precision. `plugins` are compiled libraries. `want` is "auto"
@@ -163,9 +161,9 @@ class Check(Building):
     )
     before: str = option("the target that is used today", default="", name="--from", metavar="A")
     after: str = option("the target that is to be used", default="", name="--to", metavar="B")
-    min_shapes: Sizes = option(_TRTEXEC, default="", name="--minShapes", metavar="SHAPES")
-    opt_shapes: Sizes = option(_TRTEXEC, default="", name="--optShapes", metavar="SHAPES")
-    max_shapes: Sizes = option(_TRTEXEC, default="", name="--maxShapes", metavar="SHAPES")
+    min_shapes: str = option(_TRTEXEC, default="", name="--minShapes", metavar="SHAPES")
+    opt_shapes: str = option(_TRTEXEC, default="", name="--optShapes", metavar="SHAPES")
+    max_shapes: str = option(_TRTEXEC, default="", name="--maxShapes", metavar="SHAPES")
     inputs: Arrays | None = option("an .npz with an array for each network input", "file")
     expected: Arrays | None = option(
         "an .npz with what outputs are to be (default: ONNX's reference)", "file"
@@ -304,12 +302,13 @@ class Check(Building):
     @property
     def wanted(self) -> Wanted:
         """Return the wishes for all models."""
-        usual = _sizes(self.opt_shapes, "optShapes") or _sizes(self.shapes, "shapes")
-        shapes = Shapes(_sizes(self.min_shapes, "minShapes"), usual, _sizes(self.max_shapes, "maxShapes"))
+        whole, least = super().wanted, parse_shapes(self.min_shapes, "--minShapes")
+        usual = parse_shapes(self.opt_shapes, "--optShapes") or whole.shapes.optimum
+        shapes = Shapes(least, usual, parse_shapes(self.max_shapes, "--maxShapes"))
         if self.want not in ("auto", "none"):
             raise HandledError(f"want={self.want!r}: give auto or none")
         arrays = {name: each.shape for name, each in _arrays(self.inputs, "inputs").items()}
-        return replace(super().wanted, nodes=self.want, shapes=shapes, arrays=arrays)
+        return replace(whole, nodes=self.want, shapes=shapes, arrays=arrays)
 
     def _given(self, own: OwnModel, every: dict[str, Given]) -> OwnModel:
         """Return a model built with the user's data, which are put among those of every model by its name."""
@@ -399,18 +398,6 @@ def _read(model: Model, wanted: Wanted, name: str) -> OwnModel:
 
 def _several(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _sizes(given: Sizes, option: str) -> dict[str, tuple[int, ...]]:
-    if isinstance(given, str):
-        return parse_shapes(given, f"--{option}")
-    every: Mapping[str, object] = given or {}
-    for name, each in every.items():
-        if isinstance(each, str) or not isinstance(each, Iterable):
-            raise HandledError(
-                f"--{option} {name!r}: {each!r} is no shape; give its sizes, as in (1, 3, 640, 640)"
-            )
-    return {name: tuple(each) for name, each in (given or {}).items()}
 
 
 def _arrays(given: Arrays | None, option: str) -> dict[str, Array]:

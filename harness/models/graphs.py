@@ -162,16 +162,6 @@ class Cutter:
         """Return the type and shape of each tensor as far as they are declared or inferred."""
         return values_of(self._model)
 
-    @cached_property
-    def neighbours(self) -> tuple[frozenset[int], ...]:
-        """Return for each node those that it takes from and those that take from it."""
-        found: list[set[int]] = [set() for _ in self.nodes]
-        for index, names in enumerate(self._reads):
-            for other in (self._makers[name] for name in names if name in self._makers):
-                found[index].add(other)
-                found[other].add(index)
-        return tuple(map(frozenset, found))
-
     def cut(self, kept: Iterable[int], *, ones: bool = False) -> onnx.ModelProto | None:
         """Return the model of these nodes alone, if each takes tensors of known types.
 

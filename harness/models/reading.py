@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +82,6 @@ def held(model: onnx.ModelProto, weights: Weights | None) -> onnx.ModelProto | N
     with _refusing(weights.folder, "leave them there until this has ended"):
         _take_in(outside(made), weights.folder)
     return made
-
-
-def describe(model: onnx.ModelProto) -> tuple[str, str]:
-    """Return the operator and opset of a model; "graph" and ONNX's own opset if it has several operators."""
-    operators = {(node.domain, node.op_type) for node in model.graph.node}
-    domain, operator = operators.pop() if len(operators) == 1 else ("", "graph")
-    domain = "" if domain in STANDARD else domain
-    version = opsets(model).get(domain)
-    return operator, " ".join(filter(None, (domain, "?" if version is None else str(version))))
 
 
 def opsets_used(model: onnx.ModelProto) -> str:
@@ -173,31 +164,24 @@ def _parsed(file: Path, remedy: str) -> onnx.ModelProto:
     return model
 
 
-#: Other files by the bytes that they begin with, or hold at a place.
-_OTHERS: Sequence[tuple[int, bytes, str]] = (
-    (0, b"PK\x03\x04", "it is a ZIP archive, as PyTorch saves its models in one too"),
-    (0, b"\x1f\x8b", "it is packed by gzip"),
-    (0, b"\xfd7zXZ", "it is packed by xz"),
-    (0, b"\x89HDF", "it is an HDF5 file, as Keras saves"),
-    (0, b"\x7fELF", "it is a program or library of Linux"),
-    (0, b"GGUF", "it is a GGUF file"),
-    (0, b"ftrt", "it is a plan of TensorRT, an engine that is built already"),
-    (4, b"TFL3", "it is a model of TensorFlow Lite"),
-    (4, b"ORTM", "it is a model in ONNX Runtime's own format"),
-    (8, b'{"', "it is a safetensors file, weights without a graph"),
-    (0, b"version https://git-lfs", "it is a pointer of Git LFS; fetch the file with `git lfs pull`"),
-)
+#: Files that are often given in place of a model, by the bytes that they begin with.
+_OTHERS: Mapping[bytes, str] = {
+    b"PK\x03\x04": "it is a ZIP archive, as PyTorch saves its models in one too",
+    b"\x1f\x8b": "it is packed by gzip",
+    b"ftrt": "it is a plan of TensorRT, an engine that is built already",
+    b"version https://git-lfs": "it is a pointer of Git LFS; fetch the file with `git lfs pull`",
+}
 _LOOKED_AT = 4096
 
 
 def _instead(file: Path) -> str:
-    """Return what a file is that is no model, in words: of another format, text, empty; "" if unknown."""
+    """Return what a file is that is no model, in words; "" if unknown."""
     with file.open("rb") as stream:
         start = stream.read(_LOOKED_AT)
         if not start:
             return "it is empty"
-        for at, magic, said in _OTHERS:
-            if start.startswith(magic, at):
+        for magic, said in _OTHERS.items():
+            if start.startswith(magic):
                 return said
         # A character may be cut in two at the end.
         text = start.decode("utf-8", "ignore")

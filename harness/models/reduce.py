@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +23,6 @@ from harness.case import effective_name, model_sha256
 from harness.case.graph_reader import STANDARD, inferred, is_stored
 from harness.case.model import fed_inputs, serialise
 from harness.errors import HandledError
-from harness.judge import complaints
 from harness.judge.cell import Judged
 from harness.models.graphs import Cutter, copied, valid
 from harness.record.outcome import Accuracy
@@ -37,15 +36,14 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 class Sought:
     """The outcome of a model on one target, as far as it has to stay so.
 
-    `signature`, `operator`, `line` (the error, without the names of nodes and without numbers) and `text` (which the
-    engine has to say somewhere) are "" if they may be any.
+    `signature`, `operator` and `line` (the error, without the names of nodes and without numbers) are "" if they may be
+    any.
     """
 
     cls: Class
     signature: str = ""
     operator: str = ""
     line: str = ""
-    text: str = ""
 
     def shown_by(self, judged: Judged) -> bool:
         """Tell whether another model shows the same."""
@@ -54,20 +52,18 @@ class Sought:
             and self.signature in ("", judged.signature)
             and self.operator in ("", judged.diagnosis.operator if judged.diagnosis else "")
             and (not self.line or self.line in failures(judged))
-            and (not self.text or says(judged, self.text))
         )
 
     def __str__(self) -> str:
         cause = " at ".join(filter(None, (self.signature, self.operator)))
-        told = ", ".join(filter(None, (cause, self.line, self.text and f"saying {self.text!r}")))
+        told = ", ".join(filter(None, (cause, self.line)))
         return f"{PREDICATE[self.cls]} ({told})" if told else PREDICATE[self.cls]
 
 
 def sought(judged: Judged, keep: str) -> Sought:
-    """Return the part of a failure that has to stay: "class", "signature", or a text that the engine says.
+    """Return the part of a failure that has to stay: "class" or "signature", which is that and its operator.
 
-    "signature" is that and its operator; without a signature, the class and the error. Raises HandledError
-    if the model does not fail, or does not say the text.
+    Without a signature it is the class and the error. Raises HandledError if the model does not fail.
     """
     cls, target = judged.classification.cls, judged.cell.target.name
     if cls in GOOD:
@@ -76,17 +72,10 @@ def sought(judged: Judged, keep: str) -> Sought:
         )
     if keep == "class":
         return Sought(cls)
-    if keep == "signature":
-        found = judged.diagnosis
-        # A cause that the graph alone tells is as near to another one as to this.
-        line = failures(judged)[0] if found is None or cls is Class.PRECISION_LOST else ""
-        return Sought(cls, found.id if found else "", found.operator if found else "", line)
-    if not says(judged, keep):
-        raise HandledError(
-            f"--keep {keep!r}: the engine says nothing like it on {target}, where the model {PREDICATE[cls]}: "
-            f"{judged.classification.reason[:200]}"
-        )
-    return Sought(cls, text=keep)
+    found = judged.diagnosis
+    # A cause that the graph alone tells is as near to another one as to this.
+    line = failures(judged)[0] if found is None or cls is Class.PRECISION_LOST else ""
+    return Sought(cls, found.id if found else "", found.operator if found else "", line)
 
 
 def failures(judged: Judged) -> tuple[str, ...]:
@@ -107,14 +96,6 @@ def failures(judged: Judged) -> tuple[str, ...]:
     for name in sorted((node.name for node in judged.outcome.nodes), key=len, reverse=True):
         reason = re.sub(rf"(?<![\w/]){re.escape(name)}[\w/.:]*", "", reason)
     return (" ".join(_NUMBER.sub("#", _QUOTED.sub("", reason)).split()),)
-
-
-def says(judged: Judged, text: str) -> bool:
-    """Tell whether an engine said a text, in whatever place."""
-    outcome = judged.outcome
-    readers = (complaints.errors, complaints.refusals, complaints.warnings, complaints.native)
-    places = ((judged.classification.reason,), *(read(outcome) for read in readers))
-    return any(text in each for place in places for each in place)
 
 
 def named(judged: Judged) -> tuple[str, ...]:
@@ -246,25 +227,16 @@ class Search:
         return True
 
     def _start(self) -> None:
-        """Take out descriptions, then go to the nodes that the failure is about."""
+        """Take out descriptions, then all but the nodes that the failure is about, and ever more on both sides."""
         self._try(undecorated(self.best))
         cutter = Cutter(self.best)
-        indices = [i for i, node in enumerate(cutter.nodes) if effective_name(node) in self._near]
-        for chosen in [indices[:1], indices] if len(indices) > 1 else [indices]:
-            if chosen and self._around(cutter, chosen):
+        every = range(len(cutter.nodes))
+        named, beside = [at for at in every if effective_name(cutter.nodes[at]) in self._near], 0
+        while named and beside < len(every):
+            window = {near for at in named for near in range(at - beside, at + beside + 1)}
+            if self._try(cutter.cut(window.intersection(every))):
                 return
-
-    def _around(self, cutter: Cutter, chosen: Iterable[int]) -> bool:
-        """Try the nodes and their neighbours, twice as far each time."""
-        ball, steps = set(chosen), 1
-        while not self._try(cutter.cut(ball)):
-            before = len(ball)
-            for _ in range(steps):
-                ball |= {other for index in ball for other in cutter.neighbours[index]}
-            steps *= 2
-            if len(ball) in (before, len(cutter.nodes)):
-                return False
-        return True
+            beside = 2 * beside + 1
 
     def _round(self) -> bool:
         """Go through all ways to get smaller once; tell whether one did."""

@@ -52,7 +52,9 @@ def answering(
     context.eval("".join(map(asset, _SCRIPTS)) + _CALL)
 
     def answer(question: str) -> QuestionAnswer:
-        found = json.loads(context.get("asked")(question))
+        # A terminal may hand on bytes that are no text.
+        text = question.encode("utf-8", "replace").decode()
+        found = json.loads(context.get("asked")(text))
         lines = tuple(Line(**line) for line in found.pop("lines"))
         step, columns, rows = (each and tuple(each) for each in found.values())
         return QuestionAnswer(lines, step, columns or (), rows or ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -16,13 +16,12 @@ from harness.known.model import Known, VariantView
 from harness.report.labels import examples, filled
 from harness.report.model import Results
 from harness.text import listed
-from harness.words import GOOD, SHOWS_NO_FAILURE, UNJUDGED, Basis, Engine, Role
+from harness.words import GOOD, SHOWS_NO_FAILURE, Basis, Engine, Role
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
 _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
 _MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
-NO_GPU = "no GPU"
 
 
 @dataclass(frozen=True)
@@ -204,9 +203,7 @@ class _Book:
     def _seen(self, signature: Signature) -> tuple[Sighting, ...]:
         found = []
         if cells := self._measured.get(signature.id, []):
-            gpus = [f"on {gpu}" for gpu in sorted(set[str]().union(*map(gpus_of, cells)))]
-            on = " and ".join(gpus).replace(f"on {NO_GPU}", "without a GPU")
-            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {on},"
+            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''},"
             found.append(Sighting(Basis.MEASURED, self._where([cell.target for cell in cells]), many))
         for claim in (*(claim for _, claim in self._claims.get(signature.id, ())), *signature.reported):
             if claim.basis is Basis.REPORTED and claim.source:
@@ -250,28 +247,12 @@ class _Book:
 
     def _where(self, names: Iterable[str]) -> str:
         """Name targets by product and versions, in the order of the matrix."""
-        versions: dict[str, dict[str, list[str]]] = {}
+        versions: dict[str, dict[str, None]] = {}
         wanted = set(names)
         for target in self._targets.values():
             if target.id in wanted:
-                series = target.series.partition(", ")[2]
-                versions.setdefault(target.product, {}).setdefault(target.short, []).append(series)
-        return "; ".join(
-            f"{name} {listed([_versioned(*each) for each in found.items()])}"
-            for name, found in versions.items()
-        )
-
-
-def _versioned(version: str, series: Sequence[str]) -> str:
-    """Return a version with the series it was built for; "" among them is the main one."""
-    chosen = listed([each for each in series if each])
-    also = "also " if "" in series else ""
-    return f"{version} ({also}{chosen})" if chosen else version
-
-
-def gpus_of(cell: Known) -> set[str]:
-    """Return the GPUs that a cell was measured on, or `NO_GPU`."""
-    return {each.gpu or NO_GPU for each in cell.by_gpu if each.cls not in UNJUDGED} or {NO_GPU}
+                versions.setdefault(target.product, {})[target.short] = None
+        return "; ".join(f"{name} {listed(list(found))}" for name, found in versions.items())
 
 
 def range_of(claim: Expectation) -> str:
@@ -279,7 +260,7 @@ def range_of(claim: Expectation) -> str:
     where = (
         ENGINES[claim.engine].product,
         f"on {claim.platform}" if claim.platform else "",
-        claim.on_versions,
+        claim.on_versions.replace("==", ""),
         f"on SM {claim.compute_capability}" if claim.compute_capability else "",
         f"({', '.join(claim.targets)})" if claim.targets else "",
     )

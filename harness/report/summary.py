@@ -76,23 +76,11 @@ def code(text: str) -> str:
 
 def disagreement(results: Sequence[OnGpu]) -> str:
     """Return how GPUs disagree, in words; "" where all that was judged ended alike, save that some only built."""
-    judged = [
-        (name, each)
-        for name, each in named(results)
-        if each.cls not in UNJUDGED and each.cls is not Class.NEEDS_GPU_TO_BUILD
-    ]
-    ends = {Class.OK if each.cls in GOOD else (each.cls, each.signature) for _, each in judged}
-    told = "; ".join(f"{MARKS[each.cls].name.lower()} on {name}" for name, each in judged)
-    return told if len(ends) > 1 else ""
-
-
-def named(results: Sequence[OnGpu]) -> list[tuple[str, OnGpu]]:
-    """Return each result with its GPU for readers: the product, and the driver if a product is there twice."""
-    products = [each.gpu for each in results]
-    return [
-        (f"{each.gpu}, driver {each.driver}" if products.count(each.gpu) > 1 else each.gpu or "no GPU", each)
-        for each in results
-    ]
+    unjudged = UNJUDGED | {Class.NEEDS_GPU_TO_BUILD}
+    judged = [each for each in results if each.cls not in unjudged]
+    ends = {Class.OK if each.cls in GOOD else (each.cls, each.signature) for each in judged}
+    told = (f"{MARKS[each.cls].name.lower()} on {each.gpu or 'no GPU'}" for each in judged)
+    return "; ".join(told) if len(ends) > 1 else ""
 
 
 #: Kinds whose rows stand in the table; the others are in the fold.

@@ -26,6 +26,7 @@ from harness.record.outcome import Outcome, State
 from harness.record.store import RECORDS, Store
 from harness.run.local import Here, Report, Say, Sink
 from harness.run.stamps import bare_stamps
+from harness.run.transport import kill, run_to_end, start
 
 #: The file in a task's folder that names its cells, and the one that takes all it writes.
 _TASK_FILE, _OUTPUT = "task.json", "slurm.txt"
@@ -110,14 +111,8 @@ class _Job:
         """Submit it; the process ends when all of its tasks have."""
         for task in self.tasks:
             task.write(run_id)
-        try:
-            with self.log.open("wb") as log:
-                # In a session of its own: the terminal's Ctrl-C is this process's to answer.
-                self.process = subprocess.Popen(
-                    self.line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-                )
-        except OSError as error:
-            raise InfraError(f"sbatch cannot be started: {error.strerror}") from error
+        with self.log.open("wb") as log:
+            self.process = start(self.line, subprocess.DEVNULL, log, log)
 
     def refused(self) -> str:
         """Return why Slurm did not take the job, "" if it did.
@@ -143,8 +138,7 @@ class _Job:
     def forget(self) -> None:
         """End the process that waits; the tasks are Slurm's."""
         if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+            kill(self.process)
 
 
 def run_task(
@@ -340,20 +334,7 @@ def _take_in(jobs: Iterable[_Job], keep: Callable[[Cell, Outcome, str], None]) -
 
 def _answer(*command: str) -> str:
     """Return the output of one of Slurm's commands; raises InfraError if it fails or takes too long."""
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise InfraError(f"Slurm does not answer: {command[0]} took longer than {_PATIENCE:g} s") from None
-    except OSError as error:
-        raise InfraError(f"{command[0]} cannot be started: {error.strerror}") from error
+    done = run_to_end(command, _PATIENCE)
     if done.returncode != 0:
         why = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
         raise InfraError(f"Slurm does not answer: {why}")

@@ -38,7 +38,7 @@ class Guards:
                 self._assigned(node)
 
     def _assigned(self, node: ast.Assign) -> None:
-        names = {_last_name(each) for target in node.targets for each in _parts(target)} - {""}
+        names = {*map(_last_name, node.targets)} - {""}
         test = (
             self.of(node.value)
             if isinstance(node.value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Call)
@@ -113,10 +113,6 @@ def _keeps(node: ast.AST) -> bool:
     return not isinstance(node, ast.JoinedStr) and (
         not isinstance(node, ast.Call) or bool(_KEEPING.fullmatch(last))
     )
-
-
-def _parts(target: ast.AST) -> Iterable[ast.AST]:
-    return target.elts if isinstance(target, ast.Tuple) else [target]
 
 
 def _split(text: str) -> tuple[int, ...]:
@@ -217,7 +213,6 @@ class _Walk:
             scope = self.types.scopes.get(node, scope)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             function = function if isinstance(node, ast.ClassDef) else node.name
-            behind = (*behind, *filter(None, map(self.guards.of, node.decorator_list)))
         for use in self._here(node, scope, behind):
             self.within[use] = function
             yield use

@@ -23,7 +23,7 @@ from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import RANDOM
 from harness.models.own.model import word
-from harness.models.reading import describe, read_model
+from harness.models.reading import opsets_used, read_model
 from harness.run.numbers.wire import Array, is_carried
 from harness.text import did_you_mean
 
@@ -141,11 +141,17 @@ def _node_tests() -> Iterator[Item]:
     for test in tests:
         if test.model is not None and test.data_sets:
             inputs, outputs = test.data_sets[0]
-            place = describe(models[test.name.partition(_EXPANDED)[0]])
-            yield item(test.name.removeprefix("test_").lower(), test.model, inputs, outputs, place)
+            operator = _operator(models[test.name.partition(_EXPANDED)[0]])
+            yield item(test.name.removeprefix("test_").lower(), test.model, inputs, outputs, operator)
 
 
 ONNX_NODE = Suite("onnx-node", "Every ONNX operator", _node_tests)
+
+
+def _operator(model: onnx.ModelProto) -> str:
+    """Return the operator of a model, "graph" if it has several."""
+    operators = {(node.domain, node.op_type) for node in model.graph.node}
+    return operators.pop()[1] if len(operators) == 1 else "graph"
 
 
 def item(
@@ -153,11 +159,11 @@ def item(
     model: onnx.ModelProto,
     inputs: Sequence[Value],
     outputs: Sequence[Value],
-    place: tuple[str, str] | None = None,
+    operator: str = "",
 ) -> Item:
     """Return an item of a model's data, in the order of the graph's inputs and outputs.
 
-    `place` is its operator and opset, by default those that `describe` finds in the model.
+    `operator` is by default that of its nodes.
     """
     unfed, fed = _named([value.name for value in fed_inputs(model)], inputs, "input", "it is not fed")
     names = [value.name for value in model.graph.output]
@@ -167,11 +173,10 @@ def item(
             f"{', '.join(drawn)} draws at random, so that no numbers are to be expected",
             {},
         )
-    operator, opset = place or describe(model)
     return Item(
         id=name,
-        operator=operator,
-        opset=opset,
+        operator=operator or _operator(model),
+        opset=opsets_used(model),
         model=model.SerializeToString(deterministic=True),
         inputs={} if unfed else fed,
         expected=expected,

@@ -26,8 +26,8 @@ def device() -> Iterator[cuda.CudaDevice]:
 
 def _skip_without_a_gpu() -> None:
     try:
-        cuda.Driver().devices()[0]
-    except (cuda.CudaError, IndexError):
+        cuda.Driver().facts()
+    except cuda.CudaError:
         from tests import needs
 
         needs.gpu()
@@ -36,12 +36,11 @@ def _skip_without_a_gpu() -> None:
 @needs_gpu
 @pytest.mark.usefixtures("device")
 def test_facts_name_the_device_in_the_fields_terms() -> None:
-    facts = cuda.Driver().devices()[0]
+    facts = cuda.Driver().facts()
     assert re.fullmatch(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", facts["gpu_uuid"])
     assert re.fullmatch(r"\d+\.\d", facts["compute_capability"])
     assert int(facts["gpu_memory_mib"]) > 1000
     assert facts["gpu"]
-    assert int(facts["multiprocessors"]) > 0
     assert re.fullmatch(r"\d+\.\d+(\.\d+)?", gpu.driver_version())
     assert re.fullmatch(r"\d+\.\d", facts["cuda_driver_api"])
 
@@ -108,7 +107,7 @@ def test_a_graph_does_the_work_again_and_what_cannot_be_captured_leaves_the_stre
 def test_the_sensors_know_the_device_that_cuda_names(device: cuda.CudaDevice) -> None:
     facts = gpu.read_sensors(device.uuid())
     assert {"sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle"} <= facts.keys()
-    assert device.uuid() == cuda.Driver().devices()[0]["gpu_uuid"]
+    assert device.uuid() == cuda.Driver().facts()["gpu_uuid"]
     assert gpu.read_sensors("GPU-00000000-0000-0000-0000-000000000000").keys() <= {
         "temperature_c",
         "sm_clock_mhz",

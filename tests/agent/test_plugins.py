@@ -20,7 +20,9 @@ NOT_NEEDED: dict[str, Any] = {"plugin": None}
 
 def version(*, takes: bool = True) -> Any:
     """Return a stand-in for a version's module, whose network takes plugins or not."""
-    return SimpleNamespace(INetworkDefinition=SimpleNamespace(**({"add_plugin_v2": None} if takes else {})))
+    return SimpleNamespace(
+        INetworkDefinition=SimpleNamespace(**({"add_plugin_v2": object()} if takes else {}))
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -149,7 +149,7 @@ rtx17:
         (("1.7.1.116", "one"), ":4: rtx17.version: 'one' is not in the right form; write the"),
         (("'2026-01-02'", "today"), ":5: rtx17.measured: 'today' is no day of the calendar; write a day"),
         (("2026-01-02", "2026-13-40"), ":5: rtx17.measured: '2026-13-40' is no day of the calendar; write"),
-        (("    toy:\n      one: built", ""), ":6: rtx17.cells: has no value; it must be a mapping"),
+        (("    toy:\n      one: built", ""), ":6: rtx17.cells: is empty; it must be a mapping"),
         (
             ("built", "biult"),
             ":8: rtx17.cells.toy.one: 'biult' is not in the right form; write a class that",

@@ -123,24 +123,6 @@ def test_long_lists_end(tmp_path: Path, capsys: Capture) -> None:
     assert len(lines) < 70
 
 
-@pytest.mark.parametrize(
-    ("set_to", "coloured"),
-    [({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), ({}, False)],
-)
-def test_colour_is_for_a_terminal_that_wants_it(
-    set_to: dict[str, str], coloured: bool, tmp_path: Path, monkeypatch: Patch, capsys: Capture
-) -> None:
-    """A heading is red where something breaks; piped, or with NO_COLOR, there is no colour."""
-    for name in ("FORCE_COLOR", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    for name, value in set_to.items():
-        monkeypatch.setenv(name, value)
-    write(tmp_path, report())
-    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
-    assert ("\x1b[1;31mBreaks" in capsys.readouterr().out) is coloured
-
-
 def test_hostile_text_stays_in_its_place(tmp_path: Path, capsys: Capture) -> None:
     """An engine's or a stranger's text must not paint the terminal or forge a line."""
     bad = "a\x1b[31m\nFixed: 99\r\u202e" + "n" * 5000

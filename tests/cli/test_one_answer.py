@@ -46,7 +46,6 @@ RIGHT, WRONG = Accuracy("y", 0.0, 0.0, 1.0), Accuracy("y", 9.0, 9.0, 0.1)
 #: Fields of a record by a word.
 RECORDS: dict[str, dict[str, Any]] = {
     "not here": {"state": "not_run", "reason": "needs a GPU that is not here"},
-    "inapplicable": {"state": "not_applicable", "reason": "makes no sense there"},
     "spoiled": {"state": "infra_error", "reason": "the daemon went away"},
     "works": {"ran": True, "accuracy": (RIGHT,)},
     "builds": {},
@@ -100,11 +99,11 @@ MODELS: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...]]] = {
     "reported": (quantised, ("not here", "builds", "not here", "builds", "works")),
     "refused": (data.model, ("refused", "known cause", "not here", "unbuilt", "works")),
     "ended": (data.model, ("crashed", "late", "not here", "large", "unloaded")),
-    "wrong": (data.model, ("wrong", "lacking", "inapplicable", "wrong", "wrong")),
-    "spoiled": (data.model, ("spoiled", "inapplicable", "not here", "spoiled", "spoiled")),
+    "wrong": (data.model, ("wrong", "lacking", "not here", "wrong", "wrong")),
+    "spoiled": (data.model, ("spoiled", "not here", "not here", "spoiled", "spoiled")),
     "hopeless": (
         lambda: data.model("BitwiseNot", number=TensorProto.INT32, opset=18),
-        ("spoiled", "inapplicable", "refused", "not here", "works"),
+        ("spoiled", "not here", "refused", "not here", "works"),
     ),
 }
 

@@ -21,12 +21,12 @@ pytestmark = pytest.mark.unit
 def listed(capsys: Capture, *words: str) -> tuple[set[str], set[str], str]:
     """Return the cases and the targets of `list`, and what was said on stderr."""
     found = []
-    for what in ("variants", "targets"):
+    for what in ("cells", "targets"):
         assert main(["list", what, *words]) == 0
         said = capsys.readouterr()
         found.append([line.split()[0] for line in said.out.splitlines()])
-    variants, targets = found
-    return {name.partition(".")[0] for name in variants}, set(targets), said.err
+    cells, targets = found
+    return {name.partition(".")[0] for name in cells}, set(targets), said.err
 
 
 def test_an_empty_folder_takes_what_is_shipped_and_says_so(

@@ -196,7 +196,7 @@ def test_named_nodes_are_left_in_float(tmp_path: Path, capsys: pytest.CaptureFix
     assert 'id="further"' in (report / "index.html").read_text()
     said = capsys.readouterr().out
     assert "quantised nodes: /up/ConvTranspose:" in said
-    assert f"written: {left} (/up/ConvTranspose)" in said
+    assert f"written: {left}" in said
     assert checked(onnx.load(left), left, "--target", "rtx17", "--leave-float", "/back0b/Conv") == 0
     assert "builds, INT8 3/3" in capsys.readouterr().out
 
@@ -223,7 +223,7 @@ def test_a_workaround_is_found_measured_and_written(
     title = "concat-after: Q/DQ behind a Concat of unlike scales in place of its inputs"
     assert f"{title}: builds, INT8 7/7 (1 more in what it is asked to) (the best)" in said
     assert "; outputs off by 0.0" in said
-    assert f"written: {better} (concat-after)" in said
+    assert f"written: {better}" in said
     assert checked(onnx.load(better), better, "--target", "rtx17", "--try-workarounds") == 0
     assert "no workaround is needed" in capsys.readouterr().out
 

@@ -357,14 +357,13 @@ def times(*inputs: str) -> Layer:
         ((), (), "tf32"),
         ((), ("Conv fp32",), "tf32"),
         ((), ("Conv fp16",), "fp16"),
-        # The graph's own request; a record from before nodes had precisions tells it by the operator.
+        # The graph's own request.
         (("fp32",), ("Conv bf16",), "bf16"),
         *(
             (("fp32",), (f"{op} {kind}",), kind)
             for op in ("Cast", "QuantizeLinear")
             for kind in ("fp16", "fp8")
         ),
-        (("fp32",), ("QuantizeLinear ",), "int8"),
         (("fp32",), ("Conv ",), "fp32"),
         # Stored weights lose no precision: the float that they are multiplied by counts, and FP16 at the least.
         ((times("fp32"),), (), "fp16"),

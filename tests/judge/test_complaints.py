@@ -330,7 +330,6 @@ def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
         ("$$myelin$$(Unnamed Loop* 0)^(Unnamed Layer* 27) [Shuffle]", "LSTM GRU", ("LSTM", "/LSTM")),
         ("$$myelin$$(Unnamed Loop* 1)^(Unnamed Layer* 27) [Shuffle]", "LSTM GRU Loop", ("GRU", "/GRU")),
         ("$$myelin$$(Unnamed Loop* 0)^node_Einsum_2", "Loop LSTM", ("Loop", "/Loop")),
-        ("$$myelin$$(Unnamed Loop* 1)^(Unnamed Layer* 40) [Matrix Multiply]", "Loop LSTM", ("LSTM", "/LSTM")),
         # The first loop, or a branch, may hold loops of its own: the number may be any other's.
         ("$$myelin$$(Unnamed Loop* 2)^(Unnamed Layer* 55) [Shuffle]", "Loop LSTM GRU", None),
         ("$$myelin$$(Unnamed Loop* 1)^(Unnamed Layer* 55) [Shuffle]", "If LSTM GRU", None),

@@ -119,7 +119,6 @@ def test_a_flag_that_no_version_has_is_one_sentence() -> None:
         ("Stra\u00dfe ".encode() * 1000, "it is text, which begins 'Stra\u00dfe"),
         (b"PK\x03\x04" + b"\0" * 40, "it is a ZIP archive"),
         (b"\x1f\x8b\x08" + b"\xff" * 40, "it is packed by gzip"),
-        (b"\x18\0\0\0TFL3" + b"\xff" * 40, "it is a model of TensorFlow Lite"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"),
         (b"\xff\xff\xff\xff", r"Wire format|is no ONNX model \("),
         (data.model().SerializeToString()[:-9], "it is cut off, or damaged"),

@@ -220,9 +220,6 @@ def test_another_failure_is_not_taken_for_it() -> None:
     assert not want.shown_by(lost("int8", "int8"))
     by_class = sought(failed("no 3 of that kind"), "class")
     assert by_class.shown_by(failed("anything"))
-    by_text = sought(failed("no 3 of that kind"), "of that")
-    assert by_text.shown_by(failed("all of that"))
-    assert not by_text.shown_by(failed("none"))
 
 
 def test_a_known_cause_has_to_stay_with_its_operator() -> None:
@@ -249,8 +246,6 @@ def test_wrong_numbers_may_not_become_no_numbers() -> None:
     assert not want.shown_by(lost("int8", "int8", ran=True, accuracy=(nan,)))
 
 
-def test_what_works_or_says_no_such_thing_is_refused() -> None:
+def test_what_works_is_refused() -> None:
     with pytest.raises(HandledError, match="builds on new: there is nothing to keep"):
         sought(lost("int8", "int8"), "signature")
-    with pytest.raises(HandledError, match="--keep 'boo': the engine says nothing like it on new"):
-        sought(failed("x"), "boo")

@@ -80,6 +80,7 @@ def test_two_versions_are_a_step_within_one_product(question: str, step: tuple[s
         ("latency 10.6 vs 10.9", "Nothing that fits was timed"),
         ("BF16 depthwise wrong", "gives wrong numbers on 10.6 (measured)"),
         ("frobnicator", "Nothing here is called so"),
+        ("\udcff", "Nothing here is called so"),
     ],
 )
 def test_it_is_answered_by_what_was_asked(question: str, part: str) -> None:

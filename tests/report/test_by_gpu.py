@@ -151,10 +151,3 @@ def test_a_cell_that_gpus_disagree_on_is_marked(one: Outcome, other: Outcome, ma
     cell = shown(one, other)
     assert bool(disagreement(cell.by_gpu)) is marked
     assert len(cell.by_gpu) == 2
-
-
-def test_one_product_under_two_drivers_is_told_apart() -> None:
-    newer = {**factory.T4, "driver": "580.1"}
-    fixed = factory.on_gpu(factory.ran("qdq", "trt102", layers=(factory.conv_layer(),)), newer)
-    told = disagreement(shown(T4, fixed).by_gpu)
-    assert "build failed on Tesla T4, driver 535.183.01; works on Tesla T4, driver 580.1" in told

@@ -49,7 +49,7 @@ def test_every_signature_has_an_entry_with_a_text() -> None:
 
 def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
     found = entry("no-implementation-qdq")
-    measured = Sighting(Basis.MEASURED, "TensorRT for RTX 1.4 and 1.7", "measured, 2 cells without a GPU,")
+    measured = Sighting(Basis.MEASURED, "TensorRT for RTX 1.4 and 1.7", "measured, 2 cells,")
     assert found.seen == (measured,)
     assert [(one.case, one.variant, one.target) for one in found.reproducers] == [
         ("conv_silu", "qdq", "rtx14")

@@ -11,7 +11,6 @@ from onnx import TensorProto, helper
 
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.models.reading import describe
 from harness.suites.items import Item, find_suite, item
 from harness.suites.running import About
 from harness.words import Typing
@@ -36,7 +35,7 @@ def test_onnx_s_own_node_tests_come_with_inputs_and_what_is_expected(node_tests:
     (given,), (wanted,) = relu.inputs.values(), relu.expected.values()
     assert np.array_equal(np.maximum(given, 0), wanted)
     expanded = node_tests["elu_expanded_ver18"]
-    assert (expanded.operator, expanded.opset) == ("Elu", node_tests["elu"].opset)
+    assert (expanded.operator, expanded.opset) == ("Elu", "18")
     assert node_tests["ai_onnx_ml_binarizer"].opset == "ai.onnx.ml 1"
     assert "graph" not in {each.operator for each in node_tests.values()}
 
@@ -58,12 +57,8 @@ def test_what_cannot_be_fed_or_compared_says_why(node_tests: dict[str, Item]) ->
 def test_a_graph_of_several_operators_is_called_so() -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Abs", ["y"], ["z"])]
     graph = helper.make_graph(nodes, "g", [], [])
-    assert describe(helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx", 17)])) == (
-        "graph",
-        "17",
-    )
-    far = helper.make_graph([helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")], "g", [], [])
-    assert describe(helper.make_model(far)) == ("Gelu", "com.microsoft ?")
+    made = item("g", helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx", 17)]), [], [])
+    assert (made.operator, made.opset) == ("graph", "17")
 
 
 def test_a_model_with_fewer_data_than_inputs_is_not_fed() -> None:

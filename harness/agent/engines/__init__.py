@@ -74,8 +74,8 @@ def report_failure(emit: Emit, work: Callable[[], object]) -> None:
 
 
 def machine_facts() -> Dict[str, str]:
-    """Return the facts of machine and image that need no engine."""
-    facts = {
+    """Return the facts of the machine that need no engine."""
+    return {
         "python": platform.python_version(),
         "machine": platform.machine(),
         "libc": " ".join(platform.libc_ver()),
@@ -83,10 +83,6 @@ def machine_facts() -> Dict[str, str]:
         "cpu": _cpu_model(),
         "cpus": str(len(os.sched_getaffinity(0))),
     }
-    for variable in ("TRT_VERSION", "CUDA_VERSION", "CUDNN_VERSION", "NVIDIA_TENSORRT_VERSION"):
-        if variable in os.environ:
-            facts[variable.lower()] = os.environ[variable]
-    return {key: value for key, value in facts.items() if value.strip()}
 
 
 def _cpu_model() -> str:

@@ -38,16 +38,10 @@ def preload(engine: str) -> Dict[str, str]:
     global ort, numpy  # noqa: PLW0603  (one engine a process, loaded before the first fork)
     ort = importlib.import_module(engine)
     numpy = importlib.import_module("numpy")
-    providers = ort.get_available_providers()
-    facts = dict(
-        machine_facts(), engine=engine, engine_version=str(ort.__version__), providers=",".join(providers)
-    )
-    if _CUDA in providers:
-        if hasattr(ort, "preload_dlls"):
-            # CUDA and cuDNN from their own packages. Loading them touches no driver, so a fork later does no harm.
-            ort.preload_dlls()
-        facts["cuda"] = str(getattr(ort, "cuda_version", ""))
-    return facts
+    if _CUDA in ort.get_available_providers():
+        # CUDA and cuDNN from their own packages. Loading them touches no driver, so a fork later does no harm.
+        ort.preload_dlls()
+    return dict(machine_facts(), engine=engine, engine_version=str(ort.__version__))
 
 
 def run(job: Message, body: bytes, emit: Emit) -> None:

@@ -36,7 +36,6 @@ def make_once(
     make: Callable[[Path], None],
     *,
     whole: Callable[[Path], bool] = Path.exists,
-    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Path:
     """Return `folder`, calling `make` with a scratch path to fill if it does not exist yet or is not `whole`.
 
@@ -45,7 +44,7 @@ def make_once(
     """
     if _is_whole(folder, whole):
         return folder
-    with locked(folder.name, timeout=lock_timeout, directory=folder.parent):
+    with locked(folder.name, directory=folder.parent):
         if _is_whole(folder, whole):
             return folder
         if folder.is_file():
@@ -78,9 +77,6 @@ def _is_whole(folder: Path, whole: Callable[[Path], bool]) -> bool:
 
 def _refused(folder: Path, error: OSError) -> str:
     why = error.strerror or str(error)
-    if isinstance(error, PermissionError):
-        with contextlib.suppress(OSError, KeyError):
-            why = f"it is {folder.owner()}'s" if folder.stat().st_uid != os.geteuid() else why
     return f"the cache folder {folder} cannot be used: {why}; {CACHE_VARIABLE} names one of your own"
 
 

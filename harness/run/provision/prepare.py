@@ -137,23 +137,15 @@ def _prepare(
         if via == "docker" or not _venv_possible(target, host):
             raise
         return venv(f"as Docker has no image for it ({why})")
-    groups, caution = _render_groups(target, host)
     where = f" on {target.host}" if target.host else ""
     machine = host.docker.name if host.docker_elsewhere else host.machine
-    note = f"{made.note[:-1]}: Docker {host.docker.version} answers{where}.{caution}"
-    return replace(made, groups=groups, note=note, machine=machine)
+    note = f"{made.note[:-1]}: Docker {host.docker.version} answers{where}."
+    return replace(made, groups=_groups(target, host), note=note, machine=machine)
 
 
-def _render_groups(target: Target, host: Host) -> tuple[tuple[str, ...], str]:
-    """Return the groups that own a board's render node, and a sentence if they cannot be looked at."""
-    if target.platform != "jetson":
-        return (), ""
-    if host.docker_elsewhere:
-        return (), (
-            " That daemon is on another machine, whose render node cannot be looked at: the container has the group "
-            "video alone, with which CUDA may not start on JetPack 6; run on the board itself there."
-        )
-    return host.render_groups, ""
+def _groups(target: Target, host: Host) -> tuple[str, ...]:
+    """Return the groups that own a board's render node; those of a daemon elsewhere are not known from here."""
+    return host.render_groups if target.platform == "jetson" and not host.docker_elsewhere else ()
 
 
 def _given_gpus(target: Target, host: Host, made: Environment, dealt: tuple[str, ...]) -> tuple[str, ...]:

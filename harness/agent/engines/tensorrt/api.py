@@ -22,22 +22,22 @@ def load(engine: str) -> Dict[str, str]:
 
 def has(path: str) -> bool:
     """Tell whether this version has a name of the API, such as "IBuilderConfig.int8_calibrator"."""
-    owner = trt
-    for part in path.split("."):
-        if not hasattr(owner, part):
-            return False
-        owner = getattr(owner, part)
-    return True
+    return _found(path) is not None
 
 
 def need(path: str) -> Any:
     """Return the attribute of a dotted name, such as "BuilderFlag.INT8"; raises MissingApi if it is missing."""
-    if not has(path):
+    found = _found(path)
+    if found is None:
         raise MissingApi(path)
-    owner = trt
+    return found
+
+
+def _found(path: str) -> Any:
+    found = trt
     for part in path.split("."):
-        owner = getattr(owner, part)
-    return owner
+        found = getattr(found, part, None)
+    return found
 
 
 def has_weak_typing() -> bool:

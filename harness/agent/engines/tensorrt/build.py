@@ -1,5 +1,6 @@
 """ONNX bytes and a recipe -> a serialised plan."""
 
+import contextlib
 import os
 from typing import Any, Dict, Tuple
 
@@ -23,8 +24,7 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
         _set_parser_flags(parser, recipe)
         _parse(parser, parts["model"], job["weights"], emit)
         _mark_outputs(network, recipe["mark_outputs"])
-    device = gpu.opened() if recipe["calibrator"] else None
-    try:
+    with gpu.opened() if recipe["calibrator"] else contextlib.nullcontext() as device:
         with phase(emit, "build"):
             config = api.made(logger, "create_builder_config", builder.create_builder_config)
             _configure(config, job)
@@ -33,7 +33,6 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
                 _calibrate(config, network, recipe, parts, device)
                 if profile is not None:
                     config.set_calibration_profile(profile)
-            emit("fact", facts={"timing_cache": "off"})
             plan = said(builder.build_serialized_network, network, config)
             if plan is None:
                 raise Failed("build_serialized_network returned no engine")
@@ -44,9 +43,6 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
         emit("plan", data, bytes=length)
         if device is not None and config.int8_calibrator.cache:
             emit("calibration_cache", config.int8_calibrator.cache)
-    finally:
-        if device is not None:
-            device.close()
 
 
 def make_parser(logger: Any, typing: str) -> Tuple[Any, Any, Any]:

@@ -1,6 +1,7 @@
 """A serialised plan -> layers, numbers and latency, on a GPU."""
 
 import contextlib
+import functools
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from harness.agent import cuda, gpu
@@ -124,9 +125,13 @@ def _as_taken(name: str, engine: Any, parts: Dict[str, bytes]) -> bytes:
         raise Failed("input %s %s" % (name, error)) from error
 
 
-def _execute(context: Any, device: CudaDevice) -> None:
+def _enqueue(context: Any, device: CudaDevice) -> None:
     if not said(context.execute_async_v3, device.stream):
         raise Failed("execute_async_v3 refused")
+
+
+def _execute(context: Any, device: CudaDevice) -> None:
+    _enqueue(context, device)
     device.synchronize()
 
 
@@ -146,11 +151,7 @@ def _inspect(engine: Any, context: Any, emit: Emit) -> None:
 
 def _time(context: Any, device: CudaDevice, timing: Dict[str, Any], emit: Emit, *, graph: bool) -> None:
     """Time the engine by a CUDA graph of one run, so that its time is not that of its launches; else by launches."""
-
-    def enqueue() -> None:
-        if not said(context.execute_async_v3, device.stream):
-            raise Failed("execute_async_v3 refused")
-
+    enqueue: Callable[[], None] = functools.partial(_enqueue, context, device)
     clock, scope, once = "cuda_events", "one execute_async_v3, tensors on the device", enqueue
     with contextlib.ExitStack() as held:
         captured = _captured(enqueue, device, emit) if graph else None
