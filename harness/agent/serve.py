@@ -5,6 +5,8 @@ TensorRT versions) and yet owns its own CUDA context, heap and crashes. This pro
 only then is a fork safe. A child may be kept for the next job; there is one at a time.
 """
 
+import contextlib
+import ctypes
 import importlib
 import os
 import resource
@@ -25,6 +27,10 @@ TICK = 0.05
 SCRATCH_LEAST = 16 << 20
 #: Jobs of one child, two a cell: leaks of an engine end with it.
 MOST_JOBS = 128
+#: Bytes of freed memory that the C library keeps, and of a block that it takes from what it keeps, as mallopt(3) names
+#: them: a builder takes some 60 MB for each engine, and to fault them in again is half of a build of TensorRT for RTX.
+KEPT_BYTES = 256 << 20
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 class Server:
@@ -139,6 +145,14 @@ def remove(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def keep_memory() -> None:
+    """Let this process and its children keep freed memory for the next engine, as far as the C library does so."""
+    with contextlib.suppress(AttributeError, OSError):
+        mallopt = ctypes.CDLL(None).mallopt
+        for option in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
+            mallopt(option, KEPT_BYTES)
+
+
 def refuse(host: HostStream, why: str) -> None:
     """Answer a job that was not begun: the machine's trouble, which an engine would report as its own failure."""
     host.send({"type": "agent_fault", "text": why})
@@ -147,6 +161,7 @@ def refuse(host: HostStream, why: str) -> None:
 
 def main() -> None:
     """Serve the host on this process's standard input and output until the host closes the stream."""
+    keep_memory()
     adopt_orphans()
     if alone():
         # A signal without a handler does not reach the first process of a container.
