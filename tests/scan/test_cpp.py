@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.scan.uses import decoded
 from tests.scan.said import findings, said
 
 pytestmark = pytest.mark.unit
@@ -85,3 +86,21 @@ def test_the_preprocessor_guards_what_it_keeps_the_version_from(
 
 def test_other_code_is_not_read(tmp_path: Path) -> None:
     assert said(tmp_path, "code.cpp", "auto tensorrt = BuilderFlag::kFP16;") == []
+
+
+@pytest.mark.parametrize(
+    ("number", "version"),
+    [
+        (8, (8,)),
+        (85, (8, 5)),
+        (805, (8, 5)),
+        (8601, (8, 6)),
+        (1006, (10, 6)),
+        (1010, (10, 10)),
+        (100600, (10, 6)),
+    ],
+)
+def test_a_number_is_read_in_all_ways_that_programs_write_versions(
+    number: int, version: tuple[int, ...]
+) -> None:
+    assert decoded(number) == version
