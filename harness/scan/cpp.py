@@ -37,6 +37,7 @@ _VERSION = re.compile(
 _COMPARED = re.compile(r"([<>]=?|[=!]=)\s*(\d+)L?\s*\)?\s*$")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if\w*|el\w+|endif)\b(.*(?:\\\n.*)*)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_TEMPLATE = re.compile(r"<\s*(?:\w+::)*(\w+)\s*(?:,[^<>]*)?>\s*$")
 #: What programs write for `noexcept` and for exported classes, which a parser of plain C++ takes for something else.
 _MACRO = re.compile(
     r"(?<=[)\s])[A-Z][A-Z0-9_]{3,}(?=\s*(?:override\b|final\b|\{|=\s*0|;))"
@@ -160,10 +161,12 @@ class _File:
         return _USUAL.get(usual, "")
 
     def _given(self, node: Node) -> str:
-        """Return the class that a call gives: that of the interface, or that of what it wraps."""
+        """Return the class that a call gives: its template's, that of the interface, or that of what it wraps."""
         called = node.child_by_field_name("function")
         if called is None:
             return ""
+        if template := _TEMPLATE.search(_text(called)):
+            return template[1] if self._is_class(template[1]) else ""
         name = (_WORD.findall(_text(called)) or [""])[-1]
         if name == "get" and called.type == "field_expression":
             return self._class(called.child_by_field_name("argument"))

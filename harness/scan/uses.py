@@ -16,8 +16,9 @@ _COMPARED: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 }  # fmt: skip
 _OPPOSITE = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 SIGNS = frozenset(_OPPOSITE)
-#: Below these a number is a major, MAJOR * 10 + MINOR (85, 100), or NVIDIA's own of a major of one digit (8601).
+#: Below these a number is a major, two digits and one, or a major of one digit.
 _MOST_MAJOR, _MOST_TENS, _MOST_THOUSANDS = 40, 1000, 10_000
+_LEAST_HUNDREDS, _LEAST_THOUSANDS = 500, 5000
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,11 @@ def decoded(number: int) -> tuple[int, ...]:
     if number < _MOST_MAJOR:
         return (number,)
     if number < _MOST_TENS:
-        return divmod(number, 10)
+        # 85 and 100, but 805 by MAJOR * 100.
+        return divmod(number, 100) if number >= _LEAST_HUNDREDS else divmod(number, 10)
     if number < _MOST_THOUSANDS:
-        return number // 1000, number // 100 % 10
+        # 8601 is 8.6.1; 1006 is 10.6 by MAJOR * 100.
+        return (number // 1000, number // 100 % 10) if number >= _LEAST_THOUSANDS else divmod(number, 100)
     return number // 10_000, number // 100 % 100
 
 
