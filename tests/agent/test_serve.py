@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -262,3 +263,24 @@ def test_the_agent_ends_when_its_host_goes(session: Session) -> None:
     transport._stdin.close()
     assert wait_for(lambda: transport.exit_status() is not None)
     assert str(transport.exit_status()) == "exited with code 0"
+
+
+#: Prints how many MiB of a block of 64 MiB a process has back after it was freed.
+FREED = """
+import ctypes
+from harness.agent.serve import keep_memory
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+keep_memory()
+held = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+block, before = libc.malloc(ctypes.c_size_t(64 << 20)), held()
+ctypes.memset(block, 1, 64 << 20)
+libc.free(ctypes.c_void_p(block))
+print(held() - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library has no mallopt")
+def test_freed_memory_stays_for_the_next_engine() -> None:
+    done = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 32
