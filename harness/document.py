@@ -268,7 +268,7 @@ def checked_data(path: Path, form: Form) -> Any:  # noqa: ANN401  (whatever the 
     A file of some thousand entries takes a quarter of a second to read and to check.
     """
     kept = path.parent / "__pycache__" / f"{path.name}.json"
-    with contextlib.suppress(OSError, ValueError, TypeError):
+    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
         of = hashlib.sha256(read_bytes(path, _LARGEST) + form.path.read_bytes()).hexdigest()
         found, data = json.loads(read_bytes(kept, 2 * _LARGEST))
         if found == of:

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (patterns stand on one line)
-"""Writes harness/judge/messages.tsv: what the open tools around TensorRT print, cut out of their sources.
+"""Writes harness/judge/tables/messages.tsv: what the open tools around TensorRT print, cut out of their sources.
 
     python -m tools.messages trtexec@8.6.1=FOLDER trtexec@11.1=FOLDER polygraphy@0.53.6=FOLDER ...
 

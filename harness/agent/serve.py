@@ -149,8 +149,10 @@ def keep_memory() -> None:
     """Let this process and its children keep freed memory for the next engine, as far as the C library does so."""
     with contextlib.suppress(AttributeError, OSError):
         mallopt = ctypes.CDLL(None).mallopt
-        for option in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
-            mallopt(option, KEPT_BYTES)
+        mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
+        # glibc 2.31 refuses a block above 32 MiB, and no longer finds the size by itself: 128 KiB would stay.
+        if not mallopt(M_MMAP_THRESHOLD, KEPT_BYTES):
+            mallopt(M_MMAP_THRESHOLD, 32 << 20)
 
 
 def refuse(host: HostStream, why: str) -> None:

@@ -36,8 +36,6 @@ _TYPED = frozenset(
         *("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"),
     }
 )
-#: They take a tensor of any type.
-_OF_ANY = frozenset({"Cast", "Shape", "Size"})
 #: The place of the weights, and the axis of their output channels.
 _WEIGHTS = {"Conv": (1, 0), "ConvTranspose": (1, 1), "Gemm": (1, 1), "MatMul": (1, -1)}
 _MATRIX = 2

@@ -92,6 +92,8 @@ def _asked(options: argparse.Namespace) -> int:
     from harness.report.asking import answering  # noqa: PLC0415
     from harness.report.model import content, load_results  # noqa: PLC0415
 
+    if options.new is not None:
+        raise HandledError(f"{options.new!r} is one word too many; --ask takes one question, in quotes")
     path = results_path(options)
     results, data = load_results(path), json.loads(content(path))
     shorts = {target.id: target.short for target in results.targets}
@@ -159,8 +161,8 @@ def _lines_of(name: str, version: str) -> Iterator[str]:
         raise HandledError(f"--engine-version {version!r} is no version; write it as 8.6.1")
     if name == "-":
         return _read(sys.stdin.buffer)
-    # A line that was pasted, which no file is called.
-    pasted = any(each.isspace() for each in name) and not _is_there(name)
+    # A line that was pasted, which no file is called, or an empty one.
+    pasted = not name or (any(each.isspace() for each in name) and not _is_there(name))
     return iter(name.splitlines()) if pasted else _of_file(Path(name))
 
 

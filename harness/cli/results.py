@@ -17,7 +17,7 @@ from harness.report.model import load_results, results_file
 from harness.report.verify import verify_published, verify_report
 from harness.report.writer import write_report as write_report_of
 from harness.run.commands import published_lines
-from harness.suites.report import build_suites, suite_folders
+from harness.suites.report import build_suites, is_suite, suite_folders
 from harness.text import grouped
 from harness.words import UNJUDGED
 
@@ -144,8 +144,8 @@ def do_verify(options: argparse.Namespace) -> int:
     # A line that is no record is among the faults.
     store = Store(options.reports, tell=lambda _: None)
     alone = not store.holds_records
-    if alone and not results_file(options.reports).is_file():
-        _need_records(options.reports)
+    if is_suite(options.reports) or (alone and not results_file(options.reports).is_file()):
+        raise _no_cases(options.reports)
     if alone:
         faults = verify_published(project.matrix, project.cases, options.reports)
     else:
@@ -159,5 +159,10 @@ def do_verify(options: argparse.Namespace) -> int:
 
 
 def _need_records(folder: Path) -> None:
-    if not Store(folder).holds_records and not suite_folders(folder):
-        raise HandledError(f"{folder}: holds no records; `trt-compat run` makes some, or give --reports")
+    if is_suite(folder) or not (Store(folder).holds_records or suite_folders(folder)):
+        raise _no_cases(folder)
+
+
+def _no_cases(folder: Path) -> HandledError:
+    what = "a suite, and no records of cases" if is_suite(folder) else "no records of cases"
+    return HandledError(f"{folder}: holds {what}; `trt-compat run` makes some, or give --reports")

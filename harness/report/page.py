@@ -264,9 +264,15 @@ def explaining() -> dict[str, Any]:
 
 def _tabs(data: Mapping[str, Any], suites: Mapping[str, str]) -> dict[str, str]:
     """Return what stands below the matrix, by tab."""
-    told = {"data": data, "results": data, "suites": suites, "report": "", "href": "#error={}".format}
-    found = {**addresses(), "shown": _by_signature(data), **_changed(data), **_operators(data)}
-    made = templates().get_template("tabs.html.j2").make_module({**told, **found})
+    found = {
+        "data": data,
+        "suites": suites,
+        **addresses(),
+        "shown": _by_signature(data),
+        **_changed(data),
+        **_operators(data),
+    }
+    made = templates().get_template("tabs.html.j2").make_module(found)
     return {tab: str(getattr(made, f"tab_{tab}")()) for tab in TABS}
 
 

@@ -1,1 +1,1 @@
-"""Suites: foreign collections of models with data of their own, run as cells, with a table by operator."""
+"""Suites: foreign collections of models with data of their own, run as cells."""

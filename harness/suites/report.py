@@ -15,7 +15,7 @@ from harness.record.store import SUITES, Store
 from harness.report.model import Results
 from harness.report.results import ReportSources, layer_files, results_of, run_records
 from harness.report.writer import LAYERS, write_layers, write_report
-from harness.suites.running import About
+from harness.suites.running import FILE, About
 from harness.text import grouped
 from harness.words import UNJUDGED, Class
 
@@ -39,6 +39,11 @@ class SuiteReport:
         for target in (each.id for each in self.results.targets if targets is None or each.id in targets):
             counts = Counter(ends.get(target, ()))
             yield f"{self.about.name} on {target}: {', '.join(f'{counts[cls]} {cls}' for cls in Class if counts[cls])}"
+
+
+def is_suite(folder: Path) -> bool:
+    """Tell whether a reports folder is that of a suite."""
+    return (folder / FILE).is_file()
 
 
 def suite_folders(reports: Path) -> list[Path]:

@@ -10,11 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from harness.agent import watch
+from harness.agent import serve, watch
 from harness.agent.bootstrap import ARGUMENTS, pack
 from harness.errors import InfraError
 from harness.run.docker import DockerTransport, Options
@@ -284,3 +285,18 @@ print(held() - before)
 def test_freed_memory_stays_for_the_next_engine() -> None:
     done = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 32
+
+
+def test_an_older_c_library_takes_the_largest_block_that_it_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """glibc 2.31 refuses more than 32 MiB, by 0."""
+    taken: dict[int, int] = {}
+
+    def mallopt(option: int, value: int) -> int:
+        if option == serve.M_MMAP_THRESHOLD and value > 32 << 20:
+            return 0
+        taken[option] = value
+        return 1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(mallopt=mallopt))
+    serve.keep_memory()
+    assert taken == {serve.M_TRIM_THRESHOLD: serve.KEPT_BYTES, serve.M_MMAP_THRESHOLD: 32 << 20}

@@ -158,6 +158,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         "nowhere/x.onnx: cannot be written: No such file",
     ),
     "report of nothing": (nothing, ["report"], "reports: holds no records"),
+    "verify of a suite": (a_file("suite.json"), ["verify", "--reports", "."], ".: holds a suite"),
     "verify of nothing": (nothing, ["verify", "--reports", "nowhere"], "nowhere: holds no records"),
     "accept of what did not run": (recorded, ["accept"], "nothing measured is recorded for this selection"),
     "merge of a folder that is none": (

@@ -74,6 +74,7 @@ def test_a_pipe_is_read(monkeypatch: Patch, capsys: Capture) -> None:
         ["."],
         ["/dev/null"],
         [],
+        ["--ask", "FP8", "8.6"],
         *(["a", "--engine-version", each] for each in ("new", "²", "8..6")),
     ],
 )

@@ -70,7 +70,7 @@ def test_each_field_of_a_cell_is_unpacked_first_or_late() -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
 def test_hostile_text_adds_no_element_and_is_still_there_to_read(kind: str) -> None:
-    """All of it is in the data, and in the part for readers without scripts as text."""
+    """All of it is in the data."""
     shape = [(tag, sorted(attrs)) for tag, attrs in Read(page_of(everywhere("plain"))).elements]
     page = page_of(everywhere(HOSTILE[kind]))
     assert [(tag, sorted(attrs)) for tag, attrs in Read(page).elements] == shape

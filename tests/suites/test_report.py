@@ -1,4 +1,4 @@
-"""A suite's folder: lean records, a table by operator, those of several machines as one."""
+"""A suite's folder: lean records, those of several machines as one."""
 
 from __future__ import annotations
 
