@@ -206,7 +206,8 @@ class FrameReader:
         self._heads += len(frame.head)
         self._bodies += len(frame.body)
         if self._heads > HEADS_LIMIT or self._bodies > BODIES_LIMIT:
-            raise ProtocolError("more than so many MiB were said in one job")
+            most = HEADS_LIMIT if self._heads > HEADS_LIMIT else BODIES_LIMIT
+            raise ProtocolError("more than %d MiB were said in one job" % (most >> 20))
         message = read_message(frame.head)
         name = message["type"]
         kind = self._known.get(name)

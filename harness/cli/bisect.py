@@ -85,10 +85,9 @@ class _Search:
                 print(f"{name} says neither good nor bad; name another end")
                 return EXIT_INFRA
             if told.reply is not expected:
-                same = (
-                    f"{good} and {bad} give the same" if expected is Reply.BAD else f"{good} is no good end"
-                )
-                print(f"{same} ({told.why}): there is nothing to find between them; name another end")
+                same = f"{good} and {bad} give the same ({told.why}): there is nothing to find between them"
+                why = same if expected is Reply.BAD else f"{good} is no good end ({told.why})"
+                print(f"{why}; name another end")
                 return EXIT_REGRESSION
         print(*_lines(bisect([*self._targets], lambda name: self._told(name).reply), self._targets), sep="\n")
         return EXIT_OK

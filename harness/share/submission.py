@@ -58,9 +58,7 @@ _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12})(?!
 KNOWN_FACTS = frozenset(
     (
         *("engine", "engine_version", "python", "machine", "libc", "kernel", "cpu", "cpus"),
-        *("trt_version", "cuda_version", "cudnn_version", "nvidia_tensorrt_version", "timing_cache"),
-        *("gpu", "compute_capability", "gpu_memory_mib", "gpu_clock_mhz", "multiprocessors"),
-        *("driver", "cuda_driver_api"),
+        *("gpu", "compute_capability", "gpu_memory_mib", "driver", "cuda_driver_api"),
     )
 )
 

@@ -16,6 +16,7 @@ from harness.cli import main
 from harness.judge.cell import Judged, judge_cell
 from harness.layers.asked import asked, wished
 from harness.matrix import Target, load_matrix
+from harness.models.bisect import Reply, Told
 from harness.models.own.model import Wanted
 from harness.plan import Cell
 from harness.record.outcome import ParserError
@@ -176,6 +177,15 @@ def test_a_row_of_versions_is_bisected_and_what_cannot_be_tried_is_skipped(
     assert "rtx16 may be" in out[-2]
     assert trt_compat("bisect", "model.onnx", "--good", "rtx14", "--bad", "rtx15") == 1
     assert "give the same" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_good_end_that_is_bad_is_named(monkeypatch: Patch, capsys: Capture) -> None:
+    """Something may be found with the ends the other way round."""
+    monkeypatch.setattr("harness.cli.bisect.Symptom.told", lambda *_: Told(Reply.BAD, "ran in fp32"))
+    words = ("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx15", "--symptom", "numbers")
+    assert trt_compat(*words) == 1
+    assert capsys.readouterr().out.endswith("rtx17 is no good end (ran in fp32); name another end\n")
 
 
 @pytest.mark.usefixtures("folder")
