@@ -150,7 +150,7 @@ def keep_memory() -> None:
     with contextlib.suppress(AttributeError, OSError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
-        # glibc 2.31 refuses a block above 32 MiB, and no longer finds the size by itself: 128 KiB would stay.
+        # An older glibc refuses a block above 32 MiB, and no longer finds the size by itself: 128 KiB would stay.
         if not mallopt(M_MMAP_THRESHOLD, KEPT_BYTES):
             mallopt(M_MMAP_THRESHOLD, 32 << 20)
 

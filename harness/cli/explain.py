@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from harness.bounded import check_file
 from harness.cli.options import EXIT_OK, EXIT_REGRESSION, REPORTS
 from harness.cli.terminal import wrapped
-from harness.errors import HandledError
+from harness.errors import HandledError, InfraError
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding
 from harness.judge.reasons import BuiltLayer, LayerChange, built_layers, changes
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 MOST_BYTES, _LONGEST_LINE = 512 << 20, 65_536
 #: Bytes that tell whether a file is text, the control characters that logs have, and the share of others.
 _LOOKED_AT, _BLANK, _IN_LOGS, _MOST_ODD = 4096, 0x20, frozenset(b"\a\b\t\n\f\r\x1b"), 0.02
+#: Characters of a question: its time grows with its words, and nothing interrupts the script.
+_LONGEST_QUESTION = 1000
 #: Characters of a line of the log in the answer.
 _QUOTED = 300
 _KINDS = {"failure": "", "warning": "warning: ", "harmless": "harmless: "}
@@ -89,11 +91,18 @@ def do_explain(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> int:
     """Print the answer to a question, from a report; the published one if there is no other."""
     from harness.cli.project import results_path  # noqa: PLC0415  (they take their time, and a log needs none)
-    from harness.report.asking import answering  # noqa: PLC0415
     from harness.report.model import content, load_results  # noqa: PLC0415
 
     if options.new is not None:
         raise HandledError(f"{options.new!r} is one word too many; --ask takes one question, in quotes")
+    if len(options.file) > _LONGEST_QUESTION:
+        raise HandledError(
+            f"--ask takes {_LONGEST_QUESTION} characters at most; a log is explained without --ask"
+        )
+    try:
+        from harness.report.asking import answering  # noqa: PLC0415
+    except ImportError as error:
+        raise InfraError(f"--ask needs the package quickjs-ng, which does not load: {error}") from error
     path = results_path(options)
     results, data = load_results(path), json.loads(content(path))
     shorts = {target.id: target.short for target in results.targets}

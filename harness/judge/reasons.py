@@ -413,7 +413,7 @@ def _built(name: str, build: BuildLog) -> BuiltLayer:
 
 def _kernel(layer: Layer) -> str:
     """Return the kernel's name; of one without, its runner and its number."""
-    numbered = layer.tactic.startswith("0x")
+    numbered = re.fullmatch(r"0x[0-9a-fA-F]+", layer.tactic)
     return f"{layer.type} {int(layer.tactic, 16):#x}" if numbered else layer.tactic
 
 

@@ -75,6 +75,7 @@ def test_a_pipe_is_read(monkeypatch: Patch, capsys: Capture) -> None:
         ["/dev/null"],
         [],
         ["--ask", "FP8", "8.6"],
+        ["--ask", "FP8 " * 1000],
         *(["a", "--engine-version", each] for each in ("new", "²", "8..6")),
     ],
 )
@@ -170,3 +171,26 @@ def test_a_question_is_answered_from_what_is_published_where_nothing_ran(
     printed = capsys.readouterr()
     assert printed.out.startswith("From TensorRT 8.6")
     assert "the published results" in printed.err
+
+
+@pytest.mark.parametrize(
+    "question", ["\"8.6' `to` 10.6\\", "\U0001f680 8.6 \u2192 10.6", "8.6\0 to 10.6", "8.6 to 10.6 " * 80]
+)
+def test_odd_signs_and_repetition_hide_no_part_of_a_question(
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture, question: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "--ask", question]) == 0
+    assert capsys.readouterr().out.startswith("From TensorRT 8.6")
+
+
+def test_a_question_without_the_engine_of_the_script_is_one_sentence(
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "quickjs", None)
+    monkeypatch.delitem(sys.modules, "harness.report.asking", raising=False)
+    assert main(["explain", "--ask", "8.6 to 10.6"]) == 3
+    said = capsys.readouterr().err
+    assert "quickjs-ng" in said
+    assert said.count("\n") == 1

@@ -226,6 +226,11 @@ def test_the_layer_that_ended_the_build_has_no_kernel() -> None:
     assert cut.reason is None
 
 
+def test_a_kernel_that_is_called_like_a_number_but_is_none_keeps_its_name() -> None:
+    log = (line.replace("Tactic: 0x", "Tactic: 0xg") for line in CALIBRATED)
+    assert any(each.tactic.startswith("0xg") for each in built_layers(read_tactics(log)))
+
+
 def test_changes_begin_with_what_lost_precision_and_leave_out_what_stayed() -> None:
     old = [
         BuiltLayer("w + q + conv1", "int8", 2.0, "k8"),
