@@ -92,6 +92,7 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: Patch) -> None:
         ({"targets": "ort131", "seconds": "a"}, "seconds='a': give a number above 0"),
         ({"targets": "ort131", "seconds": float("nan")}, "seconds=nan: give a number above 0"),
         ({"targets": "ort131", "shapes": "input:" + "9" * 5000}, "write NAME:SIZExSIZE"),
+        ({"targets": "ort131", "shapes": {"input": (1, 3)}}, "write a text"),
         ({"targets": "ort131", "jobs": "3"}, "jobs='3': give a whole number above 0"),
         (
             {"targets": "ort131", "via": "dokcer"},

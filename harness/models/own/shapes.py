@@ -110,6 +110,8 @@ class Shapes:
 def parse_shapes(text: str, option: str) -> dict[str, Shape]:
     """Return shapes by input from trtexec's words; raises HandledError that names the option."""
     found: dict[str, Shape] = {}
+    if not isinstance(text, str):
+        raise HandledError(f"{option} is {text!r:.60}: write a text, as in images:1x3x640x640,mask:1x640")
     for word in filter(None, (each.strip() for each in text.split(","))):
         name, _, extents = word.rpartition(":")
         parts = extents.split("x")
